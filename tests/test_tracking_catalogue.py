@@ -33,7 +33,7 @@ from pipeline.ops.mirror.send import complete
 from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri
 from pipeline.ops.mirror.system import Samples, read_samples
 from pipeline.stages.common import Stage
-from pipeline.stages.followed.run import followed
+from pipeline.stages.followed import followed
 from tests.conftest import PROJECT, TINY
 from tests.made_runs import ACCURACY, write_study
 

@@ -23,7 +23,7 @@ from pipeline.formats.files import write_text
 from pipeline.ops.mirror.send import complete
 from pipeline.ops.mirror.server import EXPERIMENT, prepare
 from pipeline.stages.common import Stage
-from pipeline.stages.followed.run import followed
+from pipeline.stages.followed import followed
 from tests.conftest import TINY, edited, type_command
 from tests.engines.team import Served
 from tests.made_runs import write_study

@@ -16,7 +16,7 @@ from pipeline.ops.mirror.done import Done, times_of
 from pipeline.ops.mirror.run import Mirrored, Tracker
 from pipeline.ops.mirror.server import answering, prepare, tracking_uri
 from pipeline.ops.mirror.system import read_samples
-from pipeline.stages.followed.circumstances import COMMIT
+from pipeline.stages.followed import COMMIT
 from pipeline.train.collapse import find_collapse
 from pipeline.train.contract import read_training
 from pipeline.train.drift import find_drift
