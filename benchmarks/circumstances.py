@@ -8,8 +8,7 @@ from typing import Any
 
 from pipeline.base.git import checked_out
 from pipeline.formats.provenance import installed
-from pipeline.stages.followed.circumstances import processor
-from pipeline.stages.followed.ended import read_ended
+from pipeline.stages.followed import processor, read_ended
 
 LIBRARIES = ("torch", "transformers", "scikit-learn", "numpy")
 

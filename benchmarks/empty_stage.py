@@ -17,7 +17,7 @@ import yaml
 
 from pipeline.stages import common
 from pipeline.stages.common import Stage
-from pipeline.stages.followed.run import followed
+from pipeline.stages.followed import followed
 
 MADE = "TOMRL_BENCHMARK_MADE"
 """The variable that names the folder of made results, laid out as a checkout."""

@@ -39,7 +39,7 @@ from pipeline.evaluate.engine import Prompt
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.model.chat import PREFILL, encode_prompt
 from pipeline.ops.driver.checkout import find_root
-from pipeline.stages.followed.circumstances import processor
+from pipeline.stages.followed import processor
 
 TARGET = 3.0  # times the responses per second of either
 MOST_TOKENS = 128

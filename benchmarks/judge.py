@@ -38,7 +38,7 @@ from pipeline.judge.counted import NEEDED, judge_file, processes_here
 from pipeline.judge.items import items_of
 from pipeline.judge.signatures import single_signatures
 from pipeline.judge.verdict import judge
-from pipeline.stages.followed.circumstances import processor
+from pipeline.stages.followed import processor
 from pipeline.tasks import registry
 
 RESPONSES, QUICK, MILLION = 100_000, 2_000, 1_000_000

@@ -31,7 +31,7 @@ from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
 from pipeline.formats.files import write_text
 from pipeline.ops.driver.checkout import find_root, stage_environment
-from pipeline.stages.followed.circumstances import processor
+from pipeline.stages.followed import processor
 
 STUDY = "grid-mini"
 TARGET_STAGE, TARGET_NOTHING = 3.0, 20.0

@@ -19,7 +19,7 @@ from pipeline.base.git import HEAD, agrees, checked_out, git
 from pipeline.base.home import home_of
 from pipeline.ops.check.doctor import diagnose
 from pipeline.ops.driver.checkout import ask_dvc
-from pipeline.stages.followed.circumstances import COMMIT, circumstances
+from pipeline.stages.followed import COMMIT, circumstances
 from tests.conftest import commit
 from tests.test_commits import LOG
 

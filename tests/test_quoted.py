@@ -12,8 +12,7 @@ from benchmarks.circumstances import circumstances_of_study
 from benchmarks.quoted.pages import NOT_RUN, PAGES, outside, write_pages, written
 from benchmarks.stored import read_stored
 from pipeline.base.errors import UserError
-from pipeline.stages.followed.circumstances import processor
-from pipeline.stages.followed.ended import Ended
+from pipeline.stages.followed import Ended, processor
 from tests.conftest import PROJECT
 
 RESULTS = PROJECT / "docs/results"

@@ -26,7 +26,7 @@ from pipeline.ops.mirror.cell_run import cell_run
 from pipeline.ops.mirror.send import complete
 from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri
 from pipeline.stages.common import Stage
-from pipeline.stages.followed.run import followed
+from pipeline.stages.followed import followed
 from tests.alive import until
 from tests.analysis.made import scores
 from tests.conftest import TINY
@@ -95,7 +95,7 @@ def test_a_stage_that_is_killed_is_not_shown_for_ever(root: Path, params: Params
         "from pathlib import Path\n"
         "from pipeline.config.params_file import read_params\n"
         "from pipeline.stages.common import Stage\n"
-        "from pipeline.stages.followed.run import followed\n"
+        "from pipeline.stages.followed import followed\n"
         "stage = Stage('train', Path.cwd(), read_params())\n"
         "with followed(stage.of(sys.argv[1]), patience=0) as said:\n"
         "    said.step('train', 1, {'accuracy': 0.25}, at=1.0)\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import sqlite3
@@ -11,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import mlflow
-import pandas as pd
 import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
@@ -20,26 +17,23 @@ from mlflow.entities import Run
 from flows.driver.progress import CellState
 from flows.sweeps.outcome import track_all
 from flows.sweeps.record import Sweep, SweepFolder
-from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.params_file import params_text
 from pipeline.config.study_files import find_study
 from pipeline.formats.files import write_text
-from pipeline.formats.weights import WeightsFolder
+from pipeline.model.manifest import Manifest
 from pipeline.ops.mirror.cell_run import study_run
-from pipeline.ops.mirror.models import Models, RegisteredCheckpoint
 from pipeline.ops.mirror.send import complete
-from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri
+from pipeline.ops.mirror.server import EXPERIMENT, prepare
 from pipeline.ops.mirror.system import Samples, read_samples
 from pipeline.stages.common import Stage
-from pipeline.stages.followed.run import followed
+from pipeline.stages.followed import followed
 from tests.conftest import PROJECT, TINY
 from tests.made_runs import ACCURACY, write_study
 
 _TABLES = ("metrics", "params", "runs", "inputs", "datasets", "logged_models")
-_TABLES += ("logged_model_metrics", "registered_models", "model_versions")
-_TABLES += ("registered_model_aliases", "tags", "experiments")
+_TABLES += ("logged_model_metrics", "tags", "experiments")
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +80,7 @@ def test_a_study_has_a_summary_of_its_own(client: MlflowClient) -> None:
     assert {"index.html", "metrics.json"} <= kept
 
 
-def test_a_cell_has_datasets_configuration_and_samples(client: MlflowClient) -> None:
+def test_a_cell_has_datasets_and_configuration(client: MlflowClient) -> None:
     (run,) = runs(client, "tags.cell = 'nano-hi'")
     used = {(i.tags[0].value, i.dataset.name) for i in run.inputs.dataset_inputs}
     assert used == {
@@ -98,12 +92,11 @@ def test_a_cell_has_datasets_configuration_and_samples(client: MlflowClient) -> 
     assert all(len(each.dataset.digest) == 32 for each in run.inputs.dataset_inputs)
     kept = {each.path for each in client.list_artifacts(run.info.run_id, "train")}
     assert kept == {"train/config.json", "train/checkpoints.json"}
-    path = client.download_artifacts(run.info.run_id, "samples.json")
-    table = json.loads(Path(path).read_text())
-    assert len(table["data"]) == 15 and "response" in table["columns"]
 
 
-def test_checkpoints_are_models_and_the_best_have_aliases(client: MlflowClient) -> None:
+def test_checkpoints_are_models_with_what_leads_to_their_weights(
+    client: MlflowClient, sent: Path
+) -> None:
     experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
     logged = client.search_logged_models([experiment], "tags.study = 'mini'")
     names = {model.name for model in logged}
@@ -117,12 +110,8 @@ def test_checkpoints_are_models_and_the_best_have_aliases(client: MlflowClient) 
     assert ("evaluate/hi_tom_order_3/accuracy", 0.75, "suite/hi_tom_order_3") in measured
     (run,) = runs(client, "tags.cell = 'nano-hi'")
     assert {each.model_id for each in run.outputs.model_outputs} >= {best.model_id}
-
-    aliases = client.get_registered_model("mini").aliases
-    assert set(aliases) == {"best-hi-tom-orders-0-2", "best-hi-tom-order-3", "best-arithmetic"}
-    version = client.get_model_version_by_alias("mini", "best-hi-tom-order-3")
-    assert version.tags["cell"] == "nano-hi" and version.run_id == run.info.run_id
-    assert version.tags["digest"] == best.tags["digest"] in version.description
+    manifest = Manifest.read_of(sent / "runs/mini/nano-hi/train/checkpoints.json", "nano", "train")
+    assert best.tags["digest"] == manifest.checkpoints["best"].digest
 
 
 def test_sending_twice_stores_nothing_twice(sent: Path, params: Params) -> None:
@@ -132,28 +121,25 @@ def test_sending_twice_stores_nothing_twice(sent: Path, params: Params) -> None:
     assert counts(sent) == before
 
 
-def test_another_best_cell_takes_the_alias(sent: Path, params: Params, tmp_path: Path) -> None:
+def test_another_best_cell_takes_its_place(sent: Path, params: Params, tmp_path: Path) -> None:
     root = tmp_path / "copy"
     shutil.copytree(sent, root)
     without = {key: cell for key, cell in params.cells.items() if key != "nano-hi"}
     complete(params.model_copy(update={"cells": without}), root)
-    client = prepare(root)
-    version = client.get_model_version_by_alias("mini", "best-hi-tom-order-3")
-    assert version.tags["cell"] == "micro-base"
+    (parent,) = runs(prepare(root), "tags.level = 'study'")
+    assert parent.data.tags["best.hi_tom_order_3"] == "micro-base"
     assert max(x for key, x in ACCURACY.items() if key != "nano-hi") == ACCURACY["micro-base"]
 
 
 def test_a_process_that_died_leaves_no_second_model(
     sent: Path, params: Params, tmp_path: Path
 ) -> None:
-    """Dead before a model was ready, and before any version was made."""
+    """Dead before a model was ready."""
     root = tmp_path / "copy"
     shutil.copytree(sent, root)
     before = counts(root)
     with closing(sqlite3.connect(root / "mlflow.db")) as database:
         database.execute("update logged_models set status = 1")
-        for table in ("registered_model_aliases", "model_version_tags", "model_versions"):
-            database.execute(f"delete from {table}")
         database.execute("delete from inputs where destination_type like '%MODEL%'")
         database.commit()
     complete(params, root)
@@ -278,31 +264,3 @@ def test_a_long_stage_is_watched_and_nothing_is_lost(tmp_path: Path) -> None:
     with (tmp_path / "system.jsonl").open("a") as file:
         file.write('{"step": 9')
     assert read_samples(tmp_path) == samples
-
-
-def test_a_registered_model_loads_and_answers(
-    tmp_path: Path, project: Path, tracking: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copy(tracking, tmp_path)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "dvc.yaml").write_text("stages: {}\n")
-    weights = WeightsFolder(tmp_path / "weights" / "mini" / "nano-hi", "train@nano-hi")
-    digest = weights.copy(project / "models" / "nano-0" / "model")
-    client = prepare(tmp_path)
-    experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
-    run = client.create_run(experiment).info.run_id
-    checkpoint = RegisteredCheckpoint("mini", "nano-hi", "best", digest, 1, run)
-    models = Models(client, experiment, "mini")
-    models.register([(checkpoint, models.log(checkpoint))], {"pairs": "nano-hi"})
-    mlflow.set_tracking_uri(tracking_uri(tmp_path))
-    asked = pd.DataFrame({"prompt": ["Where is the apple?", "Where is the box?"]})
-    loaded = mlflow.pyfunc.load_model("models:/mini@best-pairs")
-    answers = loaded.predict(asked, {"max_new_tokens": 8})
-    assert len(answers) == 2 and all(answer.startswith("<think>") for answer in answers)
-    assert answers == loaded.predict(asked, {"max_new_tokens": 8})
-    with pytest.raises(UserError, match="a model needs: prompt"):
-        loaded.predict(pd.DataFrame({"question": ["Where?"]}))
-    shutil.rmtree(weights.root)
-    with pytest.raises(UserError, match="dvc pull train@nano-hi"):
-        mlflow.pyfunc.load_model("models:/mini/1")

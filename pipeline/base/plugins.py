@@ -67,12 +67,12 @@ BENCHMARKS = (
 BASES: Mapping[str, Plugin] = MappingProxyType(
     {
         "tiny": Plugin("pipeline.stages.base_tiny", "make"),
-        "hub": Plugin("pipeline.stages.base_hub", "make"),
-        "folder": Plugin("pipeline.stages.base_folder", "make"),
-        "gguf": Plugin("pipeline.stages.base_gguf", "make"),
-        "wheel": Plugin("pipeline.stages.base_gguf", "make_from_wheel"),
-        "api": Plugin("pipeline.stages.base_api", "make"),
-        "recorded": Plugin("pipeline.stages.base_recorded", "make"),
+        "hub": Plugin("pipeline.stages.bases", "hub"),
+        "folder": Plugin("pipeline.stages.bases", "folder"),
+        "gguf": Plugin("pipeline.stages.bases", "gguf"),
+        "wheel": Plugin("pipeline.stages.bases", "wheel"),
+        "api": Plugin("pipeline.stages.bases", "api"),
+        "recorded": Plugin("pipeline.stages.bases", "recorded"),
     }
 )
 """How a base model is made, by its kind."""

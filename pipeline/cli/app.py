@@ -248,24 +248,18 @@ app.command(
 def sync() -> None:
     """Send the results of every finished stage to MLflow again, with models, report and sweeps.
 
-    Use it if MLflow could not be reached during a run. Nothing is stored twice. Results also go to
-    the trackers that TOMRL_TRACKERS names: wandb, trackio.
+    Use it if MLflow could not be reached during a run. Nothing is stored twice.
 
     Example: `MLFLOW_TRACKING_URI=http://127.0.0.1:5000 tomrl sync`
     """
     from flows.sweeps.outcome import track_all
-    from pipeline.base.trackers import chosen
-    from pipeline.ops.mirror.elsewhere import send_elsewhere
     from pipeline.ops.mirror.send import complete
 
-    chosen(os.environ)
     root = find_root()
     params = read_params(root / "params.yaml")
     track_all(root, params.study.name)
     sent = complete(params, root, again=True)
     console.print(f"sent {counted(len(sent), 'cell')}: {', '.join(sent) or 'none has results yet'}")
-    for name, cells in send_elsewhere(params, root).items():
-        console.print(f"sent to {name}: {', '.join(cells) or 'it has them all'}")
 
 
 def _shortened(message: str) -> str:

@@ -89,7 +89,7 @@ def _partial(params: Params, root: Path) -> tuple[Results, Path]:
     from flows.sweeps.record import unfinished
     from pipeline.analysis.collect import lacking
     from pipeline.ops.driver.partial import partial_folder, write_partial
-    from pipeline.stages.followed.ended import causes
+    from pipeline.stages.followed import causes
 
     sweeps = unfinished(root, params)
     known = {key: why for sweep in sweeps for key, why in sweep.failures().items()}

@@ -12,7 +12,7 @@ from pipeline.config.params import TrainedCell
 from pipeline.model.manifest import Manifest, StoredModel
 from pipeline.stages.common import Stage
 from pipeline.stages.evaluate import asked
-from pipeline.stages.scoring import ModelRun, ask_columns, engine_of_weights, write_scores
+from pipeline.stages.scoring import ask_columns, engine_of_weights, write_scores
 
 
 def checkpoint_answers(stage: Stage, key: str, name: str) -> Path:
@@ -56,7 +56,7 @@ def _ask(stage: Stage, key: str, cell: TrainedCell, model: Path, stored: StoredM
     work = replace(stage, name="checkpoint").work(stored.digest, stage.params.study.threads, code)
     questions = asked(stage, key)
     engine = engine_of_weights(stage, cell, model, work)
-    graded = ask_columns(engine, cell, questions, f"{key} at step {stored.step}")
+    ran = ask_columns(engine, cell, questions, f"{key} at step {stored.step}")
     folder = work / "answers"
-    write_scores(folder, cell, ModelRun(engine.name, engine.libraries, questions, graded))
+    write_scores(folder, cell, ran)
     return folder

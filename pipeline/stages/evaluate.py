@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from pipeline.base.progress import ProgressReport
 from pipeline.config.params import ApiCell, TrainedCell
 from pipeline.data.codec import read_column
@@ -12,25 +14,51 @@ from pipeline.evaluate.records import AskedStep
 from pipeline.evaluate.runner import Asked, Asking, evaluate
 from pipeline.evaluate.tried import Tried
 from pipeline.evaluate.trying import attempt, plan
+from pipeline.formats.files import remove
 from pipeline.model.manifest import Manifest
 from pipeline.stages.common import CellStage, Stage, run
 from pipeline.stages.expanded import of_cell
+from pipeline.stages.followed import PATIENCE, followed
 from pipeline.stages.prompts import frame_of
-from pipeline.stages.scoring import ModelRun, engine_of_weights, score_cell, work_of
+from pipeline.stages.scoring import (
+    ModelRun,
+    absent,
+    ask_columns,
+    engine_of,
+    engine_of_weights,
+    say,
+    work_of,
+    write_scores,
+    write_timing,
+)
+
+TRIED = "tried.json"
 
 
 def main(stage: Stage, key: str) -> None:
-    """Evaluate one cell."""
-    own = stage.of(key)
-    target = own.results / "tried.json"
+    """Evaluate one cell.
 
-    def then(engine: Engine, ran: ModelRun) -> list[AskedStep]:
-        tried(own, engine, ran).write(target)
-        return along(own, ran)
-
-    found = score_cell(own, asked(stage, key), then)
-    if found.absent is not None:
-        Tried(untried=found.absent).write(target)
+    A model that cannot be run here leaves empty files and the reason in their place; once it can be
+    run, ``dvc repro --force`` on the stage runs it.
+    """
+    own, cell = stage.of(key), stage.params.cell(key)
+    if (why := absent(own, cell)) is not None:
+        write_scores(own.results, cell, ModelRun(cell.evaluate.engine, {}), absent=why)
+        Tried(untried=why).write(own.results / TRIED)
+        print(f"{own.title}: absent: {why}")
+        return
+    columns = asked(stage, key)
+    # Where a large model is asked, MLflow shows it from the start.
+    with followed(own, PATIENCE if cell.evaluate.engine == "hf" else 0.0):
+        engine, started = engine_of(own, cell), time.perf_counter()
+        ran = ask_columns(engine, cell, columns, own.title)
+        tried(own, engine, ran).write(own.results / TRIED)
+        steps = along(own, ran)
+        write_timing(own.logs, time.perf_counter() - started, engine)
+        found = write_scores(own.results, cell, ran, along=steps)
+        if not isinstance(cell, ApiCell):  # what was paid for is kept
+            remove(work_of(own, cell))
+    say(own.title, found, engine)
 
 
 def tried(own: CellStage, engine: Engine, ran: ModelRun) -> Tried:

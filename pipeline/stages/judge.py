@@ -23,7 +23,7 @@ from pipeline.judge.used import Used, used_of
 from pipeline.judge.verdict import judge
 from pipeline.stages.common import Stage, run
 from pipeline.stages.expanded import of_cell
-from pipeline.stages.followed.run import followed
+from pipeline.stages.followed import followed
 
 
 @dataclass(frozen=True)

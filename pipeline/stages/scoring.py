@@ -1,4 +1,4 @@
-"""Asking a cell's model: run, grade, write, follow."""
+"""Asking a cell's model: open its engine, ask and grade, write what came of it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ from pipeline.evaluate.runner import (
     write_grades,
     write_responses,
 )
-from pipeline.formats.files import remove, write_lines
+from pipeline.formats.files import write_lines
 from pipeline.formats.provenance import GRADING, installed
 from pipeline.model.manifest import SERVED_BY, ServedManifest, resolve
 from pipeline.stages.common import CellStage, Stage
-from pipeline.stages.followed.run import PATIENCE, followed
 
 
 @dataclass(frozen=True)
@@ -44,53 +43,12 @@ class ModelRun:
     graded: Sequence[Sequence[Graded]] = ()
 
 
-def score_cell(
-    own: CellStage,
-    asked: Sequence[Asked],
-    then: Callable[[Engine, ModelRun], Sequence[AskedStep]] = lambda *_: (),
-) -> Evaluation:
-    """Run a cell's model over columns of examples; write responses, grades and metrics.
-
-    A model that is loaded for that answers what ``then`` asks of it about its answers too; it
-    returns what other steps of its training answered.
-
-    A model that cannot be run here leaves empty files and the reason in their place; once it can be
-    run, ``dvc repro --force`` on the stage runs it.
-    """
-    cell = own.stage.params.cell(own.key)
-    if (why := _absent(own, cell)) is not None:
-        nothing = ModelRun(cell.evaluate.engine, {})
-        found = write_scores(own.results, cell, nothing, absent=why)
-        print(f"{own.title}: absent: {why}")
-        return found
-    # Where a large model is asked, MLflow shows it from the start.
-    patience = PATIENCE if cell.evaluate.engine == "hf" else 0.0
-    with followed(own, patience):
-        engine = _engine(own, cell)
-        started = time.perf_counter()
-        graded = ask_columns(engine, cell, asked, own.title)
-        ran = ModelRun(engine.name, engine.libraries, asked, graded)
-        along = then(engine, ran)
-        seconds = time.perf_counter() - started
-        write_lines(own.logs / "timing.jsonl", [_timing(seconds, engine) | _spent(engine)])
-        found = write_scores(own.results, cell, ran, along=along)
-        if not isinstance(cell, ApiCell):  # what was paid for is kept
-            remove(work_of(own, cell))
-    for name, scores in found.tasks.items():
-        none = f"; {scores.unread} without an answer" if scores.unread else ""
-        late = f"; {scores.too_late} too late to judge" if scores.too_late else ""
-        print(f"{own.title}: {name} {scores.accuracy:.1%} of {scores.count}{none}{late}")
-    if (spent := getattr(engine, "spent", None)) is not None:
-        print(f"{own.title}: {spent}")
-    return found
-
-
 def _served(own: CellStage, cell: ApiCell) -> ServedManifest:
     kind = SERVED_BY[cell.evaluate.engine]
     return kind.read_of(own.checkpoints, cell.model, own.weights.made_by)
 
 
-def _absent(own: CellStage, cell: Cell) -> str | None:
+def absent(own: CellStage, cell: Cell) -> str | None:
     """Why a model behind an address cannot be asked; None where it can, or has weights."""
     if not isinstance(cell, ApiCell):
         return None
@@ -99,7 +57,7 @@ def _absent(own: CellStage, cell: Cell) -> str | None:
     return reason(_served(own, cell))
 
 
-def _engine(own: CellStage, cell: Cell) -> Engine:
+def engine_of(own: CellStage, cell: Cell) -> Engine:
     """The engine of a cell.
 
     Raises:
@@ -147,9 +105,7 @@ def work_of(own: CellStage, cell: Cell) -> Path:
     return stage.work(name, own.key, stage.params.study.threads, own_code(ENGINES[name].modules))
 
 
-def ask_columns(
-    engine: Engine, cell: Cell, asked: Sequence[Asked], title: str
-) -> list[list[Graded]]:
+def ask_columns(engine: Engine, cell: Cell, asked: Sequence[Asked], title: str) -> ModelRun:
     """Put columns of examples to an engine, and show how far it is."""
     responses = sum(len(each.examples) * each.asking.samples for each in asked)
     with ProgressReport(title, responses) as progress:
@@ -164,7 +120,7 @@ def ask_columns(
         with ProgressReport(f"{title}: options", len(choices)) as progress:
             found = likely.log_likelihoods(list(choices.values()), progress.at)
         graded[0] = with_scores(suite, graded[0], choices, found)
-    return graded
+    return ModelRun(engine.name, engine.libraries, asked, graded)
 
 
 def write_scores(
@@ -217,8 +173,19 @@ def _spent(engine: Engine) -> dict[str, float]:
     return tokens if cost is None else {**tokens, "dollars": cost}
 
 
-def _timing(seconds: float, engine: Engine) -> dict[str, float]:
-    """When the stage ended, its seconds, and what of them the engine spent on what."""
+def write_timing(logs: Path, seconds: float, engine: Engine) -> None:
+    """Write when the stage ended, its seconds, and what of them the engine spent on what."""
     effort: Effort | None = getattr(engine, "effort", None)
     figures = {} if effort is None else effort.figures()
-    return {"step": 0, "at": time.time(), "seconds": seconds, **figures}
+    timing = {"step": 0, "at": time.time(), "seconds": seconds, **figures, **_spent(engine)}
+    write_lines(logs / "timing.jsonl", [timing])
+
+
+def say(title: str, found: Evaluation, engine: Engine) -> None:
+    """Print the accuracy of each column, and what it cost."""
+    for name, scores in found.tasks.items():
+        none = f"; {scores.unread} without an answer" if scores.unread else ""
+        late = f"; {scores.too_late} too late to judge" if scores.too_late else ""
+        print(f"{title}: {name} {scores.accuracy:.1%} of {scores.count}{none}{late}")
+    if (spent := getattr(engine, "spent", None)) is not None:
+        print(f"{title}: {spent}")

@@ -14,7 +14,7 @@ from pipeline.formats.records import Figures
 from pipeline.model.manifest import NO_WEIGHTS, SERVED_BY, Manifest, ServedManifest
 from pipeline.stages.common import CellStage, Stage, run
 from pipeline.stages.expanded import of_cell
-from pipeline.stages.followed.run import PATIENCE, StageRun, followed
+from pipeline.stages.followed import PATIENCE, StageRun, followed
 from pipeline.stages.resume import StateOf, begin, leave, read_options
 from pipeline.stages.training import Training, TrainingConfig, prepare, start_of
 from pipeline.train.contract import History, Outcome

@@ -25,8 +25,7 @@ from pipeline.config.params import Params
 from pipeline.config.params_file import params_text, read_params
 from pipeline.config.study_files import find_study
 from pipeline.stages.common import Stage
-from pipeline.stages.followed.circumstances import circumstances
-from pipeline.stages.followed.ended import Ended
+from pipeline.stages.followed import Ended, circumstances
 from pipeline.stages.prompts import write_frames
 from pipeline.stages.report import write
 from tests.conftest import PROJECT, TINY

@@ -177,18 +177,6 @@ def test_mlflow_compares_curves(
     keep(mlflow, "mlflow-curves", tmp_path)
 
 
-def test_mlflow_has_models_with_aliases(
-    served: Served, tracked: tuple[Params, str], mlflow: Page, tmp_path: Path
-) -> None:
-    params, _ = tracked
-    address = served.client["MLFLOW_TRACKING_URI"]
-    mlflow.goto(f"{address}/#/models/{params.study.name}?{TRAINING}")
-    alias = "best-" + next(iter(params.suite.tasks)).replace("_", "-")
-    expect(mlflow.get_by_text(alias).first).to_be_visible()
-    without_assistant(mlflow)
-    keep(mlflow, "mlflow-models", tmp_path)
-
-
 def test_prefect_shows_deployments(served: Served, prefect: Page, tmp_path: Path) -> None:
     prefect.goto(served.client["PREFECT_API_URL"].removesuffix("/api") + "/deployments")
     for name in ("nightly", "grid-mini", "order-ablation"):

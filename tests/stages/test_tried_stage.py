@@ -13,7 +13,7 @@ from pipeline.config.study_files import find_study
 from pipeline.evaluate.tried import Tried
 from pipeline.formats.files import folder_digests
 from pipeline.judge.records import TaskVerdict, Verdicts
-from pipeline.stages import evaluate, judge, scoring, suite
+from pipeline.stages import evaluate, judge, suite
 from pipeline.stages.common import Stage
 from tests.conftest import edited, shrink
 from tests.evaluate.simulated import Decide, Simulated, by_story, by_trace
@@ -40,7 +40,7 @@ def judged(root: Path, decide: Decide, monkeypatch: pytest.MonkeyPatch) -> TaskV
     """The verdict on a simulated model, which is asked in place of the cell's own."""
     stage = Stage("evaluate", root, expand(find_study(root, "mini")))
     model = Simulated([e for each in evaluate.asked(stage, KEY) for e in each.examples], decide)
-    monkeypatch.setattr(scoring, "_engine", lambda *_: model)
+    monkeypatch.setattr(evaluate, "engine_of", lambda *_: model)
     evaluate.main(stage, KEY)
     judge.main(replace(stage, name="judge"), KEY)
     verdicts = Verdicts.read(stage.runs / KEY / "judge" / "verdicts.json", "judge")

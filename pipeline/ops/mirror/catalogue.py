@@ -1,20 +1,16 @@
 """What MLflow has of a study beside figures by step: one process sends it, when cells are done.
 
-For each cell the datasets, its configuration, samples of its answers and its checkpoints as logged
-models; for the study a summary, a registered model with an alias for the best of each column, and
-the report. All of it is read from files, and what MLflow has already is not sent again.
+For each cell the datasets, its configuration and its checkpoints as logged models; for the study a
+summary and the report. All of it is read from files, and what MLflow has already is not sent again.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipeline.base.errors import UserError
 from pipeline.config.params import ApiCell, AskedCell, Params
@@ -22,22 +18,15 @@ from pipeline.evaluate.records import TaskScores
 from pipeline.formats.files import digest_of, file_digest, read_json
 from pipeline.model.manifest import Manifest
 from pipeline.ops.mirror.done import Done
-from pipeline.ops.mirror.models import LoggedMetric, Models, RegisteredCheckpoint
+from pipeline.ops.mirror.models import LoggedCheckpoint, LoggedMetric, Models
 from pipeline.ops.mirror.run import Tracker, dataset_named
 
-if TYPE_CHECKING:
-    from mlflow.entities import LoggedModel
-
 log = logging.getLogger(__name__)
-
-SAMPLES = 5
-"""Answers of each column that MLflow shows of a cell; all are in ``responses.parquet``."""
 
 _FILES = (
     *("train/config.json", "train/checkpoints.json"),
     *("evaluate/metrics.json", "judge/verdicts.json"),
 )
-_SHOWN = ("task", "id", "response", "correct", "extracted", "tokens")
 _TAGS = ("model", "combination", "algorithm", "seed", "kind", "backend", "starts_from")
 
 
@@ -75,7 +64,7 @@ class Catalogue:
             raise
         except Exception as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-            log.warning("MLflow lacks models or samples (%s); send them with: tomrl sync", reason)
+            log.warning("MLflow lacks models or files (%s); send them with: tomrl sync", reason)
 
     @property
     def _runs(self) -> Path:
@@ -103,7 +92,7 @@ class Catalogue:
         return {column: path for column, path in paths.items() if path.is_file()}
 
     def _cell(self, key: str, tracker: Tracker, again: bool) -> None:
-        """Send datasets, configuration and samples of a cell."""
+        """Send datasets and configuration of a cell."""
         files = [path for name in _FILES if (path := self._runs / key / name).is_file()]
         state = digest_of([file_digest(path) for path in files])[:16]
         if tracker.known.get("sent.files") == state and not again:
@@ -112,15 +101,8 @@ class Catalogue:
             tracker.dataset("evaluate", *self._suite.values())
         for path in files:
             tracker.artifact(path, path.parent.name)
-        tags = {"sent.files": state}
-        if samples := _samples(self._runs / key / "evaluate"):
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "samples.json"
-                path.write_text(json.dumps(samples), encoding="utf-8")
-                tracker.artifact(path)
-            tags["mlflow.loggedArtifacts"] = json.dumps([{"path": path.name, "type": "table"}])
         if not tracker.silent:
-            tracker.tags(tags)
+            tracker.tags({"sent.files": state})
 
     def _summary(self) -> None:
         """Send how many cells are done, and the best accuracy of each column."""
@@ -135,12 +117,12 @@ class Catalogue:
     def _all_columns(self) -> list[str]:
         return list(dict.fromkeys(c for found in self._done.values() for c in _by_column(found)))
 
-    def _best(self, column: str, among: Mapping[str, object] | None = None) -> tuple[str, float]:
+    def _best(self, column: str) -> tuple[str, float]:
         """The cell with the highest accuracy, the study's first of several, and that."""
         found = {
             key: scores[column].accuracy
             for key, stages in self._done.items()
-            if (among is None or key in among) and column in (scores := _by_column(stages))
+            if column in (scores := _by_column(stages))
         }
         key = max(found, key=found.__getitem__)
         return key, found[key]
@@ -149,24 +131,15 @@ class Catalogue:
         return Done(self.params, key, "evaluate", self.root).measured_at
 
     def _models(self) -> None:
-        """Send checkpoints, and which are best."""
+        """Send the checkpoints of all cells."""
         first = next(iter(self.cells.values()))
         models = Models(first.client, first.experiment_id, self.params.study.name)
-        used: dict[str, tuple[RegisteredCheckpoint, LoggedModel]] = {}
         for key in self.cells:
-            for checkpoint, is_used in self._checkpoints(key):
-                model = models.log(checkpoint)
-                if is_used and key in self._done:
-                    used[key] = checkpoint, model
-        best = {
-            column.replace("_", "-"): self._best(column, used)[0]
-            for column in self._all_columns()
-            if any(column in _by_column(self._done[key]) for key in used)
-        }
-        models.register(used.values(), best)
+            for checkpoint in self._checkpoints(key):
+                models.log(checkpoint)
 
-    def _checkpoints(self, key: str) -> Iterator[tuple[RegisteredCheckpoint, bool]]:
-        """Yield the checkpoints that a cell has of its own, and whether it is evaluated."""
+    def _checkpoints(self, key: str) -> Iterator[LoggedCheckpoint]:
+        """Yield the checkpoints that a cell has of its own."""
         cell, path = self.params.cell(key), self._runs / key / "train" / "checkpoints.json"
         if isinstance(cell, (ApiCell, AskedCell)) or not path.is_file():
             return
@@ -174,19 +147,15 @@ class Catalogue:
         tracker = self.cells[key]
         tags = {name: tracker.known[name] for name in _TAGS if name in tracker.known}
         for role, stored in manifest.checkpoints.items():
-            is_used = role == manifest.use
-            yield (
-                RegisteredCheckpoint(
-                    study=self.params.study.name,
-                    cell=key,
-                    role=role,
-                    digest=stored.digest,
-                    step=stored.step,
-                    run_id=tracker.run_id,
-                    tags=tags,
-                    measured=tuple(self._measured(key)) if is_used else (),
-                ),
-                is_used,
+            yield LoggedCheckpoint(
+                study=self.params.study.name,
+                cell=key,
+                role=role,
+                digest=stored.digest,
+                step=stored.step,
+                run_id=tracker.run_id,
+                tags=tags,
+                measured=tuple(self._measured(key)) if role == manifest.use else (),
             )
 
     def _measured(self, key: str) -> Iterator[LoggedMetric]:
@@ -213,19 +182,3 @@ class Catalogue:
 
 def _by_column(stages: Mapping[str, Mapping[str, TaskScores]]) -> dict[str, TaskScores]:
     return {column: scores for tasks in stages.values() for column, scores in tasks.items()}
-
-
-def _samples(folder: Path) -> dict[str, list[object]]:
-    """The first answers of each column as MLflow's table; empty where there are none."""
-    import pandas as pd
-
-    paths = [folder / name for name in ("responses.parquet", "grades.parquet")]
-    if not all(path.is_file() for path in paths):
-        return {}
-    responses, grades = (pd.read_parquet(path) for path in paths)
-    if len(responses) != len(grades) or responses.empty:
-        return {}
-    rows = responses.assign(**{n: grades[n] for n in ("correct", "extracted", "tokens")})
-    rows = rows.groupby("task", sort=False).head(SAMPLES)[list(_SHOWN)]
-    found: dict[str, list[object]] = json.loads(rows.to_json(orient="split", index=False))
-    return found

@@ -19,8 +19,7 @@ from pipeline.formats.files import digest_of
 from pipeline.ops.mirror.run import Tracker
 from pipeline.ops.mirror.server import EXPERIMENT, answering, prepare, tracking_uri
 from pipeline.ops.mirror.view import COLOUR, colour
-from pipeline.stages.followed.circumstances import COMMIT, circumstances
-from pipeline.stages.followed.ended import Ended
+from pipeline.stages.followed import COMMIT, Ended, circumstances
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -92,7 +91,7 @@ def cell_run(
         root: The checkout.
         stage: What works in it.
         began: When that began, in seconds since the epoch.
-        told: Who runs it where: see :func:`pipeline.stages.followed.circumstances.circumstances`.
+        told: Who runs it where: see :func:`pipeline.stages.followed.circumstances`.
 
     Raises:
         UserError: If MLflow does not answer.

@@ -12,7 +12,7 @@ from pipeline.config.params import Params
 from pipeline.evaluate.records import Evaluation, TaskScores
 from pipeline.formats.files import file_digest
 from pipeline.formats.records import Figures, read_figures
-from pipeline.stages.followed.ended import Ended, read_ended
+from pipeline.stages.followed import Ended, read_ended
 
 log = logging.getLogger(__name__)
 

@@ -24,8 +24,7 @@ from pipeline.ops.mirror.cell_run import CellRun, cell_run
 from pipeline.ops.mirror.done import Done
 from pipeline.ops.mirror.send import send_stage
 from pipeline.ops.mirror.system import Samples
-from pipeline.stages.followed.ended import Ended, read_ended
-from pipeline.stages.followed.run import LIVE
+from pipeline.stages.followed import LIVE, Ended, read_ended
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 log = logging.getLogger(__name__)

@@ -10,7 +10,6 @@ from pipeline.analysis.dvc_files import accuracies
 from pipeline.analysis.results import Results
 from pipeline.base.errors import UserError
 from pipeline.ops.mirror.cell_run import study_run
-from pipeline.ops.mirror.elsewhere import send_elsewhere
 from pipeline.ops.mirror.send import complete
 from pipeline.stages.common import Stage
 
@@ -33,7 +32,3 @@ def keep_report(stage: Stage, results: Results, folder: Path) -> None:
             tracker.artifact(folder)
     except UserError as error:
         log.warning("%s; the files hold everything, send them later with: tomrl sync", error)
-    try:
-        send_elsewhere(stage.params, stage.root)
-    except UserError as error:
-        log.warning("%s", error)

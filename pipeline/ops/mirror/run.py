@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pipeline.base.errors import first_line
 from pipeline.formats.files import file_digest, write_json
@@ -25,21 +25,6 @@ log = logging.getLogger(__name__)
 
 Row = Mapping[str, object]
 """One row of ``metrics.jsonl`` or ``timing.jsonl``."""
-
-
-class Mirrored(Protocol):
-    """What is told of the stages of a cell, whoever keeps it."""
-
-    def tags(self, values: Mapping[str, object]) -> None:
-        """Keep tags."""
-
-    def step(
-        self, stage: str, step: int, values: Row, at: float, timing: Row | None = None
-    ) -> None:
-        """Keep what one step measured."""
-
-    def dataset(self, context: str, *paths: Path) -> None:
-        """Keep which files were read."""
 
 
 class Tracker:

@@ -13,10 +13,10 @@ from pipeline.judge.records import Verdicts
 from pipeline.ops.mirror.catalogue import Catalogue
 from pipeline.ops.mirror.cell_run import CellRun, cell_tracker, current_study, study_tracker
 from pipeline.ops.mirror.done import Done, times_of
-from pipeline.ops.mirror.run import Mirrored, Tracker
+from pipeline.ops.mirror.run import Tracker
 from pipeline.ops.mirror.server import answering, prepare, tracking_uri
 from pipeline.ops.mirror.system import read_samples
-from pipeline.stages.followed.circumstances import COMMIT
+from pipeline.stages.followed import COMMIT
 from pipeline.train.collapse import find_collapse
 from pipeline.train.contract import read_training
 from pipeline.train.drift import find_drift
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SCORES = ("accuracy", "strict_accuracy", "format_rate", "no_answer", "length_mean")
 
 
-def mirror(tracker: Mirrored, done: Done) -> None:
+def mirror(tracker: Tracker, done: Done) -> None:
     """Send what a stage of a cell has written; its times and the machine's too, where they are."""
     _SENDERS[done.stage](tracker, done)
     for row in read_samples(done.logs):
@@ -133,7 +133,7 @@ def send_stage(tracker: Tracker, parent: Tracker, done: Done, again: bool = Fals
     return True
 
 
-def _send_training(tracker: Mirrored, done: Done) -> None:
+def _send_training(tracker: Tracker, done: Done) -> None:
     cell = done.params.cell(done.key)
     if not isinstance(cell, TrainedCell):
         return
@@ -161,7 +161,7 @@ def _send_training(tracker: Mirrored, done: Done) -> None:
     tracker.tags(tags)
 
 
-def _send_scores(tracker: Mirrored, done: Done) -> None:
+def _send_scores(tracker: Tracker, done: Done) -> None:
     for begun, tasks in done.scores().items():
         values = {
             f"{task}/{name}": getattr(scores, name)
@@ -175,7 +175,7 @@ def _send_scores(tracker: Mirrored, done: Done) -> None:
         tracker.step(begun, 0, values, done.measured_at)
 
 
-def _send_verdicts(tracker: Mirrored, done: Done) -> None:
+def _send_verdicts(tracker: Tracker, done: Done) -> None:
     path = done.folder / "verdicts.json"
     found = Verdicts.read_of(path, judged_together(done.params.suite.tasks), done.made_by)
     tags: dict[str, object] = {}
@@ -187,7 +187,7 @@ def _send_verdicts(tracker: Mirrored, done: Done) -> None:
     tracker.step(done.stage, 0, figures, path.stat().st_mtime)
 
 
-_SENDERS: dict[str, Callable[[Mirrored, Done], None]] = {
+_SENDERS: dict[str, Callable[[Tracker, Done], None]] = {
     "train": _send_training,
     "evaluate": _send_scores,
     "judge": _send_verdicts,

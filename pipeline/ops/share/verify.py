@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -56,8 +57,8 @@ def _grade(stage: Stage, key: str) -> None:
     ran = ModelRun(scores.engine, scores.libraries)
     if scores.absent is None:
         put, recorded = asked(stage, key), _Recorded(folder / "responses.parquet", made_by)
-        graded = ask_columns(recorded, cell, put, f"verify {key}")
-        ran = ModelRun(scores.engine, scores.libraries, put, graded)
+        asked_again = ask_columns(recorded, cell, put, f"verify {key}")
+        ran = replace(asked_again, engine=scores.engine, libraries=scores.libraries)
     again = write_scores(folder, cell, ran, absent=scores.absent, along=scores.along)
     again.model_copy(update={"libraries": scores.libraries}).write(folder / "metrics.json")
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import importlib
 import math
-import os
 import signal
 import subprocess
 import sys
@@ -22,7 +21,6 @@ from typing import NoReturn
 
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
-from pipeline.base import trackers
 from pipeline.base.errors import UserError
 from pipeline.formats.files import AppendedLines, read_json, remove, replacing, write_json
 from pipeline.formats.provenance import GRADING, MODEL, installed
@@ -37,7 +35,7 @@ from pipeline.ops.verl.attention import flash_is_installed, packs
 from pipeline.ops.verl.collect import step_row, validation_answered
 from pipeline.ops.verl.journal import LoggedStep, StepJournal
 from pipeline.ops.verl.layout import COLUMNS, PROBE, State
-from pipeline.ops.verl.overrides import LOGGERS, JobPaths, Overrides, as_arguments, planned
+from pipeline.ops.verl.overrides import JobPaths, Overrides, as_arguments, planned
 from pipeline.ops.verl.prompt import write_tokenizer
 from pipeline.ops.verl.spec import RANK_CPUS, JobSpec
 from pipeline.ops.verl.trainers import RL, Trainer, trainer_of
@@ -158,7 +156,6 @@ class VerlAttempt:
         again = bool(done) and self.trainer is RL  # the other one sees for itself
         return {
             **self.trainer.overrides(spec.cell, spec.placement, paths, spec.rows, flash),
-            "trainer.logger": [*LOGGERS, *trackers.chosen(os.environ)],
             # By these verl names its log, below VERL_FILE_LOGGER_ROOT.
             "trainer.project_name": state.name,
             "trainer.experiment_name": state.log.stem,

@@ -38,7 +38,7 @@ Overrides = dict[str, Setting]
 """From verl's dotted names to values; a leading ``+`` adds a key that verl's schema lacks."""
 
 LOGGERS = ("console", "file")
-"""verl's own; MLflow has one writer, the stage. The job adds the trackers that are named to it."""
+"""verl's own; MLflow has one writer, the stage."""
 
 _SETTINGS = {
     "normalise_by_std": "algorithm.norm_adv_by_std_in_grpo",

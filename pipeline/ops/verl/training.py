@@ -5,7 +5,6 @@ This process trains nothing and imports no verl.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,7 +12,6 @@ from pathlib import Path
 
 from transformers import AutoConfig, AutoTokenizer
 
-from pipeline.base import trackers
 from pipeline.config.lookup import lookup
 from pipeline.config.params import TrainedCell
 from pipeline.model.manifest import resolve
@@ -118,7 +116,7 @@ class VerlTraining:
             time_limit=60 * cluster.time_limit_minutes,
             stall_limit=60 * cluster.stall_minutes,
             retries=cluster.retries,
-            requires=REQUIRES | dict.fromkeys(trackers.chosen(os.environ), ""),
+            requires=REQUIRES,
             shares=(Path(self._spec.weights) / self._spec.base, self.work),
         )
 
@@ -130,8 +128,6 @@ class VerlTraining:
             "RAY_DEDUP_LOGS": "0",
             "VERL_FILE_LOGGER_ROOT": str(attempts_folder(Path(self._spec.state))),
             "VLLM_USE_FLASHINFER_SAMPLER": "0",  # FlashInfer compiles it, if nvcc is there
-            "WANDB_RUN_GROUP": f"{self._own.stage.study}/{self._own.key}",
-            **trackers.settings(os.environ),
         }
         modules = ["placed", *(["critics"] if self._cell.algorithm.critic else [])]
         variables["VERL_USE_EXTERNAL_MODULES"] = ",".join(f"pipeline.ops.verl.{m}" for m in modules)
