@@ -151,8 +151,11 @@ class Work:
         except Exception as failure:
             ended = "stopped" if self.commands.stopped else "failed"
             note(state.model_copy(update={"state": ended, "cause": str(failure)}))
-            paid = isinstance(failure, StageFailed) and not runs_on_cores(self.params)
-            if paid and self.hopeless.add(key, state, failure.cause):
+            if (
+                isinstance(failure, StageFailed)
+                and not runs_on_cores(self.params)
+                and self.hopeless.add(key, state, failure.cause)
+            ):
                 self.commands.stop()
             raise
         note(state.model_copy(update={"state": "done", "remaining": None}))
