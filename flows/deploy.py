@@ -61,7 +61,7 @@ def deploy(root: Path, notify: str | None = None) -> Iterator[DeploymentEntry]:
     with _connected() as client:
         block = None if notify is None else notification_block(client, notify)
         for pool in POOLS:
-            yield from make_pool(client, pool)
+            yield from make_pool(client, pool, root)
         yield from _deployments(client, root, named)
         for automation in automations(block):
             yield make_automation(client, automation)
@@ -125,7 +125,7 @@ def _named_deployments(root: Path) -> list[str]:
     return list(named)
 
 
-def make_pool(client: SyncPrefectClient, pool: WorkPool) -> Iterator[DeploymentEntry]:
+def make_pool(client: SyncPrefectClient, pool: WorkPool, root: Path) -> Iterator[DeploymentEntry]:
     """Make a pool and its queues where they are missing; their settings are the server's own."""
     try:
         kind = client.read_work_pool(pool.name).type
@@ -136,7 +136,7 @@ def make_pool(client: SyncPrefectClient, pool: WorkPool) -> Iterator[DeploymentE
                 name=pool.name,
                 type=pool.kind,
                 description=pool.description,
-                base_job_template=job_template(pool),
+                base_job_template=job_template(pool, root),
             )
         )
     if kind not in (None, pool.kind):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import yaml
 from prefect.workers.utilities import get_default_base_job_template_for_infrastructure_type
 
 from flows.seen import HEARTBEAT_SECONDS
@@ -25,6 +27,9 @@ _CONFINED = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 """What a namespace asks of pods whose standard is `restricted`."""
+
+_SIZE = {"cpu": "4", "memory": "32Gi"}
+"""What a run takes of a node without accelerators, as that of infra/kuberay/study.yaml does."""
 
 _ENVIRONMENT = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS)}
 
@@ -63,11 +68,38 @@ POOLS = (
 )
 
 
-def job_template(pool: WorkPool) -> dict[str, Any]:
-    """How a pool's workers start a run: as Prefect's do, with heartbeats and a checkout.
+IMAGES = "infra/kustomization.yaml"
+"""Says where images are pulled from."""
+
+
+def image_of(root: Path) -> str:
+    """Where pods pull their image from, by the file that says it of all manifests.
 
     Raises:
-        UserError: If Prefect knows of no such kind of pool.
+        UserError: If it does not say.
+    """
+    path = root / IMAGES
+    try:
+        images = yaml.safe_load(path.read_text(encoding="utf-8"))["images"]
+        (image,) = (each for each in images if each["name"] == "tomrl")
+        return f"{image['newName']}:{image['newTag']}"
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"{path}: does not say where the image tomrl is pulled from ({error!r}); under images "
+            "it needs an entry like {name: tomrl, newName: registry.example.org/tomrl, newTag: "
+            '"1"}'
+        ) from None
+
+
+def job_template(pool: WorkPool, root: Path) -> dict[str, Any]:
+    """How a pool's workers start a run: as Prefect's do, with heartbeats and a checkout.
+
+    Args:
+        pool: The pool.
+        root: The checkout that is deployed, which says where images are.
+
+    Raises:
+        UserError: If Prefect knows of no such kind of pool, or no image is named.
     """
     template: dict[str, Any] | None = asyncio.run(
         get_default_base_job_template_for_infrastructure_type(pool.kind)
@@ -79,17 +111,17 @@ def job_template(pool: WorkPool) -> dict[str, Any]:
         )
     template["variables"]["properties"]["env"]["default"] = _ENVIRONMENT
     if pool.kind == "kubernetes":
-        _mount_checkout(template)
+        _mount_checkout(template, image_of(root))
     return template
 
 
-def _mount_checkout(template: dict[str, Any]) -> None:
+def _mount_checkout(template: dict[str, Any], image: str) -> None:
     """Have pods find their checkout on a claimed volume, and settings and secrets by name.
 
     What they are called is in infra/kubernetes; names are variables of the pool.
     """
     properties = template["variables"]["properties"]
-    properties["image"]["default"] = "tomrl:latest"
+    properties["image"]["default"] = image
     properties["namespace"]["default"] = NAMESPACE
     properties["service_account_name"]["default"] = "tomrl"
     properties["claim"] = {
@@ -104,6 +136,7 @@ def _mount_checkout(template: dict[str, Any]) -> None:
     pod["securityContext"] = _CONFINED
     pod["volumes"] = [
         {"name": "checkout", "persistentVolumeClaim": {"claimName": "{{ claim }}"}},
+        {"name": "tmp", "emptyDir": {}},
     ]
     (container,) = pod["containers"]
     container["envFrom"] = [
@@ -112,6 +145,11 @@ def _mount_checkout(template: dict[str, Any]) -> None:
     ]
     container["securityContext"] = {
         "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
-    container["volumeMounts"] = [{"name": "checkout", "mountPath": CHECKOUT_IN_POD}]
+    container["volumeMounts"] = [
+        {"name": "checkout", "mountPath": CHECKOUT_IN_POD},
+        {"name": "tmp", "mountPath": "/tmp"},
+    ]
+    container["resources"] = {"requests": _SIZE, "limits": _SIZE}

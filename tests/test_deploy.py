@@ -39,7 +39,7 @@ from typer.testing import CliRunner
 from flows.automations import automations
 from flows.check import Drifted, check
 from flows.deploy import DeploymentEntry, deploy, make_automation, make_pool, notification_block
-from flows.pools import WorkPool
+from flows.pools import WorkPool, image_of
 from flows.proof import server
 from pipeline.base.errors import UserError
 from pipeline.base.git import checked_out
@@ -114,12 +114,15 @@ def test_pods_beat_and_share_a_checkout(client: SyncPrefectClient) -> None:
     assert properties["env"]["default"] == {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "60"}
     values = {name: each["default"] for name, each in properties.items() if "default" in each}
     pod = apply_values(template["job_configuration"]["job_manifest"], values)["spec"]["template"]
-    (volume,) = pod["spec"]["volumes"]
+    volume, temporary = pod["spec"]["volumes"]
     assert volume["persistentVolumeClaim"] == {"claimName": "tomrl-checkout"}
+    assert temporary == {"name": "tmp", "emptyDir": {}}
     (container,) = pod["spec"]["containers"]
-    assert container["image"] == "tomrl:latest"
+    assert container["image"] == image_of(PROJECT) == "registry.example.org/tomrl:1"
     mounted = {"name": volume["name"], "mountPath": "/checkout"}
-    assert container["volumeMounts"] == [mounted]
+    assert container["volumeMounts"] == [mounted, {"name": "tmp", "mountPath": "/tmp"}]
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert container["resources"]["limits"] == {"cpu": "4", "memory": "32Gi"}
     assert pod["metadata"]["labels"] == {"tomrl/part": "study"}
     assert [source for each in container["envFrom"] for source in each] == [
         "configMapRef",
@@ -365,7 +368,7 @@ def until(reached: Callable[[], Any]) -> Any:
 
 def test_a_pool_of_another_kind(deployed: Deployed, client: SyncPrefectClient) -> None:
     with pytest.raises(UserError, match="work pool tomrl is of kind process, .* need docker"):
-        list(make_pool(client, WorkPool("tomrl", "docker", "", {})))
+        list(make_pool(client, WorkPool("tomrl", "docker", "", {}), PROJECT))
 
 
 def test_a_study_that_is_not_there(tmp_path: Path) -> None:

@@ -128,7 +128,10 @@ def _drive(work: Work, begin: Begin, only: Sequence[str]) -> bool:
         return True
     log.info("%d of %d cells are left to do", len(left), len(params.cells))
     chosen = [key for key in left if not only or key in only]
-    if failed := _run_cells(work, chosen, begin):
+    failed = _run_cells(work, chosen, begin)
+    if work.hopeless.why:
+        raise RunFailed(f"{work.hopeless.why}. Mend it, then go on with: {folder.again}")
+    if failed:
         leave_partial_report(folder)
         count = f"{len(failed)} of {len(params.cells)} cells failed"
         raise RunFailed(f"{count}; run them again with: {folder.again}", failed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -10,7 +11,7 @@ from threading import Lock
 
 from flows.driver.causes import Cause, cause
 from flows.driver.commands import Commands
-from flows.driver.graph import Graph, changed_stages
+from flows.driver.graph import Graph, changed_stages, runs_on_cores
 from flows.driver.progress import CellState, advanced
 from flows.driver.record import RunFolder
 from pipeline.base.errors import UserError
@@ -43,6 +44,38 @@ class RunFailed(Exception):
         self.causes = causes or {}
 
 
+class Hopeless:
+    """Cells whose training failed before its first step, by cause: two of one are enough.
+
+    What other cells would make of their accelerators is then known.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[str, str] = {}
+        self._lock = Lock()
+        self.why = ""
+
+    def add(self, key: str, state: CellState, why: Cause) -> bool:
+        """Note the failure of a cell; return whether another one failed by the same cause before.
+
+        Args:
+            key: The cell.
+            state: How far it came.
+            why: Its cause.
+        """
+        if state.stage != "train" or state.step or why.passing:
+            return False
+        alike = re.sub(r"\d+", "0", why.text.replace(key, "CELL"))
+        with self._lock:
+            first = self._first.setdefault(alike, key)
+            if first != key:
+                self.why = self.why or (
+                    f"the study was stopped, as {first} and {key} failed by the same cause before "
+                    f"their first step: {why.text}"
+                )
+        return first != key
+
+
 class Work:
     """The stages of a run.
 
@@ -58,6 +91,7 @@ class Work:
         self.folder, self.commands = folder, commands
         self.params, self.graph = folder.params(), Graph.of(folder.tree)
         self._telling = Lock()
+        self.hopeless = Hopeless()
 
     def changed(self) -> set[str]:
         """The stages that DVC would run now."""
@@ -117,6 +151,12 @@ class Work:
         except Exception as failure:
             ended = "stopped" if self.commands.stopped else "failed"
             note(state.model_copy(update={"state": ended, "cause": str(failure)}))
+            if (
+                isinstance(failure, StageFailed)
+                and not runs_on_cores(self.params)
+                and self.hopeless.add(key, state, failure.cause)
+            ):
+                self.commands.stop()
             raise
         note(state.model_copy(update={"state": "done", "remaining": None}))
 

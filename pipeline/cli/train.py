@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -148,6 +149,7 @@ def show(
 
     Launches nothing. Exits 2 if the cell does not fit, or if verl refuses the settings.
     """
+    from pipeline.ops.verl.attention import flash_of_jobs
     from pipeline.ops.verl.compose import compose
     from pipeline.ops.verl.plan import count_rows, plan_of
 
@@ -163,7 +165,7 @@ def show(
         return
     asked = {"accelerator": accelerator, "gpus": gpus, "nodes": nodes}
     changes = {name: value for name, value in asked.items() if value is not None}
-    found = plan_of(params, cell, rows, changes)
+    found = plan_of(params, cell, rows, changes, flash=flash_of_jobs(os.environ))
     composed = compose(found.overrides, found.trainer.config)
     if as_json:
         print_json(
@@ -244,6 +246,7 @@ def _show_verl(key: str, plan: Plan, composed: Composed, params: Params, root: P
         f"{counted(plan.rows, 'training prompt')}, "
         f"micro-batches of {place.micro_batch} x {place.longest} tokens, "
         f"tensor parallel {place.tensor_parallel}, offload {'on' if place.offload else 'off'}\n"
+        f"{plan.attention}\n"
     )
     _say_memory(plan)
     _say_differences(plan, params, root)

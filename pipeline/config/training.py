@@ -52,12 +52,16 @@ class Cluster(Section):
             absent.
         offload: Keep parameters and optimiser in the nodes' own memory between steps; as in the row
             if absent.
-        time_limit_minutes: The job is stopped after this time.
-        stall_minutes: The job is stopped when it has made no progress for this time.
+        time_limit_minutes: The job is stopped when its attempts have taken this time, without what
+            they wait for accelerators; three times the plan's estimate if absent, and for
+            ``backend: local`` never.
+        stall_minutes: The job is stopped when it has made no progress for this time; before its
+            first step after 15 minutes at most.
         host_memory_share: Share of a node's own memory (or of what its container may take) above
             which a job that has grown saves, ends, and goes on in another attempt; Ray begins to
             kill at 0.95.
-        retries: How many attempts after a failed one may fail in a row without a new checkpoint.
+        retries: How many attempts after a failed one may fail in a row without a new checkpoint;
+            nothing else tries a cell's job again.
         overrides: More settings of verl, by their dotted names; they win over everything else.
     """
 
@@ -68,7 +72,7 @@ class Cluster(Section):
     nodes: Positive | None = None
     tensor_parallel: Positive | None = None
     offload: bool | None = None
-    time_limit_minutes: float = Field(default=2880, gt=0)
+    time_limit_minutes: float | None = Field(default=None, gt=0)
     stall_minutes: float = Field(default=60, gt=0)
     host_memory_share: float = Field(default=0.9, gt=0, le=1)
     retries: int = Field(default=2, ge=0)

@@ -1,4 +1,4 @@
-"""The proof of new nodes as its submitter runs it, on a real head with programs that note it."""
+"""The proof of new nodes, and a study, as their submitters run them, on a real head."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ RAN = ["doctor --gpu", "repro smoke-gpu"]
 def checkout(tmp_path: Path) -> Path:
     """A checkout with the proof alone, and a ``tomrl`` that notes what it is asked for."""
     (folder := tmp_path / "checkout" / "infra" / "kuberay").mkdir(parents=True)
-    shutil.copy(PROJECT / "infra" / "kuberay" / "proof.sh", folder)
+    shutil.copy(PROJECT / "infra" / "kuberay" / "job.sh", folder)
     (benchmarks := tmp_path / "checkout" / "benchmarks").mkdir()
+    (benchmarks / "__init__.py").touch()
     (benchmarks / "gpu.py").write_text("import sys; print('figures', sys.argv[1:])\n")
     (program := tmp_path / "bin" / "tomrl").parent.mkdir()
     program.write_text(
-        '#!/bin/sh\necho "$@" >>"$RAN"\nray job status "$JOB" >>"$SEEN"\n[ -z "$BAD" ]\n'
+        '#!/bin/sh\necho "$@" >>"$RAN"\nenv >"$RAN.environment"\n'
+        'ray job status "$JOB" >>"$SEEN"\n[ -z "$BAD" ]\n'
     )
     program.chmod(0o755)
     return tmp_path / "checkout"
 
 
 def prove(
-    checkout: Path, head: Address, bad: str = ""
+    checkout: Path, head: Address, bad: str = "", name: str = "proof"
 ) -> tuple[subprocess.CompletedProcess[str], str]:
     """Run the submitter's own command as KubeRay does; return it, and how the job was meanwhile."""
-    job = yaml.safe_load((PROJECT / "infra" / "kuberay" / "rayjob.yaml").read_text())["spec"]
+    job = yaml.safe_load((PROJECT / "infra" / "kuberay" / f"{name}.yaml").read_text())["spec"]
     (container,) = job["submitterPodTemplate"]["spec"]["containers"]
     assert job["submissionMode"] == "K8sJobMode" and container["workingDir"] == "/checkout"
     bin_folders = [checkout.parent / "bin", Path(sys.executable).parent, os.environ["PATH"]]
@@ -84,11 +86,24 @@ def test_the_study_goes_through_while_the_job_that_is_looked_for_waits(
     assert ended(cluster, JOB) == "SUCCEEDED"
 
 
+def test_a_study_runs_on_its_own_cluster_and_gives_it_back(
+    checkout: Path, head: Address, cluster: Client
+) -> None:
+    """Also one that is refused, with exactly the environment that its manifest gives it."""
+    done, _ = prove(checkout, head, bad="-study", name="study")
+    assert done.returncode == 0, "it is not begun again"
+    assert (checkout.parent / "ran").read_text().splitlines() == ["repro tom-rl"]
+    environment = (checkout.parent / "ran.environment").read_text().splitlines()
+    assert f"RAY_ADDRESS={head.url}" in environment
+    assert not [line for line in environment if line.startswith(("PREFECT_", "MLFLOW_"))]
+    assert ended(cluster, f"{JOB}-study") == "FAILED"
+
+
 @pytest.mark.nightly
 def test_what_is_missing_ends_the_proof_and_the_job(
     checkout: Path, head: Address, cluster: Client
 ) -> None:
     done, _ = prove(checkout, head, bad="-bad")
-    assert done.returncode == 1
+    assert done.returncode == 0, "it is not begun again"
     assert (checkout.parent / "ran").read_text().splitlines() == RAN[:1]
     assert ended(cluster, f"{JOB}-bad") == "FAILED"

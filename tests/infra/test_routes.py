@@ -25,7 +25,7 @@ from tests.conftest import PROJECT
 
 _COMMAND = re.compile(r"STUDY=(\S+) (?:sbatch )?(?:--nodes=(\d+) )?(infra/slurm/\w+\.sbatch)")
 _STUDIES = ("tom-rl", "rlvr", "next-scale")
-PROVING = ("kuberay/proof.sh", "skypilot/node.yaml")
+PROVING = ("kuberay/job.sh", "skypilot/node.yaml")
 _LARGEST_MODEL = 2  # bytes of a weight, as it is stored
 
 

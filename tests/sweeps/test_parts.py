@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from flows.driver.causes import cause
+from flows.driver.causes import Cause, cause
 from flows.driver.graph import Graph
 from flows.driver.limits import accelerators, most_taken, resource, side_by_side, taken
 from flows.driver.progress import CellState, advanced, told
 from flows.driver.record import RunFolder, standing
 from flows.driver.results import description, table_rows
+from flows.driver.work import Hopeless
 from flows.sweeps.pin import pin, same_inputs
 from flows.sweeps.places import absolute_places
 from flows.sweeps.record import Sweep, SweepFolder, sweep_folder, sweep_names
@@ -197,6 +198,24 @@ def test_cells_take_cores_or_accelerators(crossed: Params) -> None:
     assert side_by_side(large, [8]) == 5 + len(behind), "beside five of one none of four fits"
     assert side_by_side(large, [8, 4]) == 5 + 1 + len(behind)
     assert most_taken(large) == max(takes.values())
+
+
+def test_two_cells_that_fail_alike_before_their_first_step_end_a_study() -> None:
+    training, hopeless = CellState(stage="train"), Hopeless()
+    hung = "cell {}: the job stalled after 3 attempts: hung: stopped after 900 s without progress"
+
+    def fails(key: str, text: str, state: CellState = training, *, passing: bool = False) -> bool:
+        return hopeless.add(key, state, Cause(text.format(key), passing))
+
+    assert not fails("a-1", hung)
+    assert not fails("a-1", hung), "the same cell"
+    assert not fails("b-2", "cell {}: the job failed: accelerator memory")
+    assert not fails("c-3", hung, CellState(stage="train", step=4)), "it has made steps"
+    assert not fails("d-4", hung, CellState(stage="evaluate"))
+    assert not fails("e-5", hung, passing=True), "it is tried again"
+    assert hopeless.why == ""
+    assert fails("f-6", hung.replace("3", "1").replace("900", "901"))
+    assert "stopped, as a-1 and f-6 failed by the same cause before their fir" in hopeless.why
 
 
 def test_as_many_cells_run_as_nodes_have_room_for() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypedDict
 
-from pipeline.base.errors import TransientError, UserError
+from pipeline.base.errors import UserError
 from pipeline.formats.files import digest_of, folder_digests
 from pipeline.formats.plural import counted
 
@@ -183,7 +183,7 @@ class JobOutcome:
     verdict: Diagnosis | None = None
 
     def error(self, about: str, then: str = "") -> UserError:
-        """The error that a job ends in which did not succeed.
+        """The error that a job ends in which did not succeed; its own retries are used up.
 
         Args:
             about: What the job was for.
@@ -192,6 +192,4 @@ class JobOutcome:
         why = self.verdict.message if self.verdict else self.message
         status = self.status.replace("_", " ")
         message = f"{about}: the job {status} after {counted(self.attempts, 'attempt')}: {why}"
-        last = self.status in ("timed_out", "stopped") or (self.verdict and not self.verdict.again)
-        kind = UserError if last else TransientError
-        return kind("\n".join(filter(None, [message, then])))
+        return UserError("\n".join(filter(None, [message, then])))

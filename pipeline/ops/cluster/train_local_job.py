@@ -5,6 +5,7 @@ Several small cells share an accelerator. This process trains nothing and loads 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -88,7 +89,7 @@ class LocalJobTraining:
             gpus=0,
             own_gpus=share,
             own_cpus=self._threads,
-            time_limit=60 * cluster.time_limit_minutes,
+            time_limit=60 * (cluster.time_limit_minutes or math.inf),
             stall_limit=60 * cluster.stall_minutes,
             retries=cluster.retries,
             requires=REQUIRES,

@@ -30,6 +30,7 @@ from pipeline.ops.planning.hours import (
     run_of,
     train_operations,
 )
+from pipeline.ops.planning.limits import TIMES
 from pipeline.ops.planning.phases import BANDWIDTH, Phases, phases
 from pipeline.ops.verl.placement import place
 from pipeline.ops.verl.plan import count_rows
@@ -187,6 +188,8 @@ class _Planner:
                 stage: StagePlan(gpus, self._hours(stage, cell, done[stage], gpus, pool), memory)
                 for stage, (gpus, memory) in places.items()
             }
+            if isinstance(cell, TrainedCell):
+                _check_limit(key, cell, found[name]["train"].hours)
             if run is not None and pool.accelerator != "cpu":
                 train = found[name]["train"]
                 reach = BANDWIDTH[pool.accelerator]
@@ -303,6 +306,21 @@ class _Planner:
                 f"it would fit on {found.describe()}, the pool has {pool.nodes} x {pool.gpus}"
             )
         return found.gpus * found.nodes, found.peak
+
+
+def _check_limit(key: str, cell: TrainedCell, hours: float) -> None:
+    """Refuse a time limit that is below the estimate.
+
+    Raises:
+        UserError: If a cell's is; says which would do.
+    """
+    limit = cell.train.cluster.time_limit_minutes
+    if limit is not None and cell.train.backend == "verl" and limit < 60 * hours:
+        raise UserError(
+            f"cell {key}: train.cluster.time_limit_minutes is {limit:g}, and its training is "
+            f"estimated to take {60 * hours:.0f}; raise it, or leave it out for {TIMES} times the "
+            "estimate"
+        )
 
 
 def runs_on_cores(params: Params) -> bool:

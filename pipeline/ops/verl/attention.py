@@ -9,13 +9,43 @@ the sequences of a micro-batch to the longest of them (verl 0.9.1,
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+from collections.abc import Mapping
 
+from pipeline.base.errors import UserError
 from pipeline.config.training import Train
+from pipeline.ops.cluster.client import ADDRESS_VARIABLES
+from pipeline.ops.cluster.head import engine_python
 
 
 def flash_is_installed() -> bool:
     """Whether the environment of this process has FlashAttention."""
     return importlib.util.find_spec("flash_attn") is not None
+
+
+def flash_of_jobs(environment: Mapping[str, str]) -> bool:
+    """Whether jobs will find FlashAttention, as far as it can be told before one runs.
+
+    That of the engine environment is looked for there. Nodes of a cluster are taken to have what
+    the trainer image has, which is none.
+    """
+    if any(environment.get(name) for name in ADDRESS_VARIABLES):
+        return False
+    try:
+        python = engine_python(environment)
+    except UserError:
+        return False
+    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('flash_attn') is None)"
+    return subprocess.run([python, "-c", look], check=False).returncode == 0
+
+
+def described(recipe: Train, *, flash: bool) -> str:
+    """What attention computes with, and how sequences lie, in words."""
+    if packs(recipe, flash=flash):
+        return "attention: flash_attention_2, sequences packed"
+    found = "attention: sdpa, sequences padded to the longest of their micro-batch"
+    lacks = packs(recipe, flash=True) and not flash
+    return f"{found}, as flash_attn is not installed" if lacks else found
 
 
 def packs(recipe: Train, *, flash: bool) -> bool:

@@ -31,7 +31,7 @@ from pipeline.ops.cluster.job import STEP
 from pipeline.ops.cluster.job_lines import NOTE, SAVED, SPEC, say, work_off
 from pipeline.ops.cluster.reserve import reserved
 from pipeline.ops.verl import checkpoints
-from pipeline.ops.verl.attention import flash_is_installed, packs
+from pipeline.ops.verl.attention import described, flash_is_installed
 from pipeline.ops.verl.collect import step_row, validation_answered
 from pipeline.ops.verl.journal import LoggedStep, StepJournal
 from pipeline.ops.verl.layout import COLUMNS, PROBE, State
@@ -46,7 +46,6 @@ from pipeline.train.data import TokenisedRow, load_rows
 _POLL_SECONDS = 0.5
 _PROBES = 4
 _REWARD = "pipeline.reward.verl_entry"
-_PADDED = "flash_attn is not installed: attention is torch's (sdpa), and sequences are padded"
 _MUST_BE_FINITE = ("loss", "gradient_norm", "value_loss", "value_gradient_norm", "reward_mean")
 _WORKERS = "ray_kwargs.ray_init.runtime_env.env_vars"
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG, linux/prctl.h
@@ -101,6 +100,7 @@ class VerlAttempt:
             Overtaken: If another attempt took over.
             UserError: If something fails that its user must fix.
         """
+        say(NOTE, described(self.recipe, flash=flash_is_installed()))
         self.base = self.spec.start()
         done = self._resume()
         if done < self.total:
@@ -151,8 +151,6 @@ class VerlAttempt:
             probe=str(columns) if columns.is_dir() else None,
         )
         flash = flash_is_installed()
-        if packs(self.recipe, flash=True) and not flash:
-            say(NOTE, _PADDED)
         again = bool(done) and self.trainer is RL  # the other one sees for itself
         return {
             **self.trainer.overrides(spec.cell, spec.placement, paths, spec.rows, flash),

@@ -11,6 +11,7 @@ from pipeline.config.data import Part
 from pipeline.config.lookup import lookup
 from pipeline.config.params import Params, TrainedCell
 from pipeline.data.named_tasks import row_count
+from pipeline.ops.verl.attention import described
 from pipeline.ops.verl.budgets import save_interval
 from pipeline.ops.verl.layout import COLUMNS
 from pipeline.ops.verl.overrides import JobPaths, Overrides
@@ -29,7 +30,6 @@ PATHS = JobPaths(
     folder=".",
 )
 """Stand-ins for the paths that are known when the job runs."""
-_FLASH = True  # the job looks for it
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class Plan:
         placement: Where it trains.
         trainer: Which of verl's trainers trains it.
         overrides: verl's settings.
+        attention: What they compute attention with, in words.
         notes: What verl does otherwise than the local trainer.
     """
 
@@ -50,11 +51,17 @@ class Plan:
     placement: Placement
     trainer: Trainer
     overrides: Overrides
+    attention: str
     notes: list[str]
 
 
 def plan_of(
-    params: Params, key: str, rows: int, changes: Mapping[str, object] | None = None
+    params: Params,
+    key: str,
+    rows: int,
+    changes: Mapping[str, object] | None = None,
+    *,
+    flash: bool = False,
 ) -> Plan:
     """The plan of a cell.
 
@@ -63,6 +70,7 @@ def plan_of(
         key: The cell.
         rows: Training prompts.
         changes: Fields of ``train.cluster`` to set otherwise.
+        flash: Whether FlashAttention is installed where it trains.
 
     Raises:
         UserError: If the cell trains nothing, verl cannot do what it asks for, or it does not fit.
@@ -76,8 +84,9 @@ def plan_of(
     cell = cell.model_copy(update={"train": recipe})
     trainer = trainer_of(cell.algorithm)
     paths = replace(PATHS, probe=COLUMNS if probed else None)
-    overrides = trainer.overrides(cell, placement, paths, rows, _FLASH)
-    return Plan(cell, rows, placement, trainer, overrides, notes(cell))
+    overrides = trainer.overrides(cell, placement, paths, rows, flash)
+    words = described(recipe, flash=flash)
+    return Plan(cell, rows, placement, trainer, overrides, words, notes(cell))
 
 
 def notes(cell: TrainedCell) -> list[str]:

@@ -18,6 +18,7 @@ from pipeline.model.manifest import resolve
 from pipeline.ops.cluster.attempts import attempts_folder
 from pipeline.ops.cluster.job import NODE_MINUTES, Diagnosis, Job
 from pipeline.ops.cluster.training_job import TrainingJob
+from pipeline.ops.planning.limits import time_limit
 from pipeline.ops.verl.failures import circumstances, judge
 from pipeline.ops.verl.layout import COLUMNS
 from pipeline.ops.verl.overrides import planned
@@ -29,10 +30,14 @@ from pipeline.stages.training import Settings, say_left_out
 from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Outcome
 from pipeline.train.data import CellRows, probed_rows
+from pipeline.train.schedule import Schedule
 from pipeline.train.shapes import shape_of
 
 REQUIRES = {"verl": "==0.9.1", "transfer_queue": ">=0.1.10", "torch": "", "transformers": ""}
 """What the job's environment must have, by module."""
+
+START_SECONDS = 900.0
+"""Without progress, between a job's accelerators and its first step: then it has hung."""
 
 # Where a cell trains may change between two attempts; what comes of it must not.
 _PLACE = {"accelerator", "memory", "gpus", "node_gpus", "nodes", "tensor_parallel", "offload"}
@@ -62,7 +67,7 @@ class VerlTraining:
         say_left_out(own.key, rows, cell)
         # Before they are left out on the cluster.
         tell = partial(print, f"{own.title}:")
-        probed_rows(inputs / COLUMNS, tokenizer, recipe, tell)
+        probed = probed_rows(inputs / COLUMNS, tokenizer, recipe, tell)
         self._inputs, self.skipped = inputs, rows.train.skipped
         self.total, _ = planned(recipe, len(rows.train.rows))
         self.made_from: Settings = {
@@ -72,7 +77,11 @@ class VerlTraining:
         }
         self.work, self.lengthens = stage.work("verl", *self.made_from.values()), False
         model = lookup(stage.params.base, cell.model, "model").model
-        placement = place(shape_of(model), recipe, cell.algorithm, recipe.cluster)
+        shape = shape_of(model)
+        placement = place(shape, recipe, cell.algorithm, recipe.cluster)
+        schedule = Schedule.of(recipe, len(rows.train.rows))
+        asked = len(rows.validation.rows), sum(map(len, probed.values()))
+        self._time_limit = time_limit(cell, shape, placement, schedule, asked)
         self._spec = JobSpec(
             key=own.key,
             cell=cell,
@@ -113,8 +122,9 @@ class VerlTraining:
             nodes=placement.nodes,
             helper_cpus=HELPER_CPUS,
             rank_cpus=RANK_CPUS,
-            time_limit=60 * cluster.time_limit_minutes,
+            time_limit=self._time_limit,
             stall_limit=60 * cluster.stall_minutes,
+            start_limit=START_SECONDS,
             retries=cluster.retries,
             requires=REQUIRES,
             shares=(Path(self._spec.weights) / self._spec.base, self.work),

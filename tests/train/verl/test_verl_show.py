@@ -57,6 +57,7 @@ def changed(tmp_path: Path) -> Any:
 def test_the_plan_of_a_cell() -> None:
     text = shown(PROJECT)
     assert "800 steps, 3200 training prompts" in text
+    assert "attention: sdpa, sequences padded" in text, "no engine environment has flash_attn here"
     for part in (
         "memory in GiB",
         "unlike arXiv 2504.01698",

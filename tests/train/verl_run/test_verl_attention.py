@@ -9,7 +9,10 @@ import pytest
 import torch
 from transformers import AutoConfig
 
+from pipeline.base.errors import UserError
 from pipeline.model.weights import save_model
+from pipeline.ops.cluster.job_lines import NOTE
+from pipeline.ops.verl.attention import described, flash_of_jobs
 from pipeline.ops.verl.job import VerlAttempt
 from pipeline.ops.verl.layout import State
 from tests.train import tiny
@@ -39,12 +42,27 @@ def test_the_job_looks_for_flash_attention(
     spec = job_spec(chosen, tmp_path)
     job = VerlAttempt(spec, tmp_path, State(tmp_path / "state", "1-a"))
     found = job._overrides(base, 0)
+    with pytest.raises(UserError):  # there is no base model
+        job.run()
     model, said = "actor_rollout_ref.model", capsys.readouterr().out
     attention = found[f"+{model}.override_config.attn_implementation"]
     assert (attention, found[f"{model}.use_remove_padding"]) == (
         ("flash_attention_2", True) if flash else ("sdpa", False)
     )
-    assert ("flash_attn is not installed" in said) == (not flash)
+    first = said.strip().splitlines()[0]
+    assert first.startswith(f"{NOTE}attention: {attention}, sequences p")
+    assert ("flash_attn is not installed" in first) == (not flash)
+    assert first.removeprefix(NOTE) == described(chosen.train, flash=flash)
+
+
+@pytest.mark.parametrize("flash", [True, False])
+def test_what_is_shown_is_what_the_engine_environment_has(flash: bool, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nexit {int(not flash)}\n")
+    python.chmod(0o755)
+    engine = {"TOMRL_ENGINE_PYTHON": str(python)}
+    assert flash_of_jobs(engine) is flash
+    assert not flash_of_jobs({**engine, "RAY_ADDRESS": "http://head:8265"})
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])

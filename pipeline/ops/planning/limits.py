@@ -1,0 +1,39 @@
+"""How long the job of a cell may take: what its study says, else three times the plan."""
+
+from __future__ import annotations
+
+from pipeline.config.params import TrainedCell
+from pipeline.ops.planning.cluster import TERAFLOPS
+from pipeline.ops.planning.hours import SHARE, hours, run_of, train_operations
+from pipeline.ops.verl.placement import Placement
+from pipeline.train.schedule import Schedule
+from pipeline.train.shape import Shape
+
+TIMES = 3
+"""How often the plan's estimate fits into the limit, where a study sets none."""
+
+
+def time_limit(
+    cell: TrainedCell,
+    shape: Shape,
+    placement: Placement,
+    schedule: Schedule,
+    asked: tuple[int, int],
+) -> float:
+    """The seconds that a cell's attempts may take together.
+
+    Args:
+        cell: The cell.
+        shape: Of its model.
+        placement: Where it trains.
+        schedule: Its steps.
+        asked: Questions of a validation, and of a measurement by the probe.
+    """
+    if cell.train.cluster.time_limit_minutes is not None:
+        return 60 * cell.train.cluster.time_limit_minutes
+    steps, (validation, probe) = range(schedule.total + 1), asked
+    questions = validation * sum(map(schedule.validates, steps))
+    questions += probe * sum(map(schedule.probes, steps))
+    run = run_of(cell.train, cell.algorithm, schedule.total, questions)
+    speed = SHARE * 1e12 * TERAFLOPS[placement.accelerator]
+    return TIMES * 3600 * hours(train_operations(shape, run), placement.ranks, speed)
