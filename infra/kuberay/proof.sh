@@ -27,7 +27,7 @@ fi
 status=0
 {
     tomrl doctor --gpu &&
-        tomrl repro smoke-gpu &&
+        tomrl run smoke-gpu &&
         ray job submit --entrypoint-num-gpus 1 -- "$script" figures
 } || status=$?
 echo "$status" >"$ended"
