@@ -26,7 +26,7 @@ $(READY): pyproject.toml requirements/main.txt scripts/setup.sh scripts/torch_in
 	@PYTHON="$(PYTHON)" scripts/setup.sh
 
 repro: $(READY) ## Run the default study and print its results
-	@$(IN_ENVIRONMENT) tomrl repro
+	@$(IN_ENVIRONMENT) tomrl run
 
 models: $(READY) ## Make the tiny base models in models/ again; half an hour
 	@$(IN_ENVIRONMENT) tomrl models make

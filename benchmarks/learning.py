@@ -1,6 +1,6 @@
 """What do models learn by RL? Several seeds of data and rollouts, and controls.
 
-Runs a study over seeds in a fresh clone, as a user would (``tomrl repro mini-seeds``), and asks of
+Runs a study over seeds in a fresh clone, as a user would (``tomrl run mini-seeds``), and asks of
 the report that RL with a random reward gains validation accuracy nowhere: at its last step,
 with a 95 % interval above zero. The last step, because the best one is chosen by the set it is
 measured on. Exits 1 where it gains. Whether RL with a reward for right answers gains is reported:
@@ -54,7 +54,7 @@ def run_study(checkout: Path, study: str) -> None:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TOMRL_", "MLFLOW_"))}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = {**kept, "PATH": path}
-    subprocess.run(["tomrl", "repro", study], cwd=checkout, env=environment, check=True)
+    subprocess.run(["tomrl", "run", study], cwd=checkout, env=environment, check=True)
 
 
 def shortfalls(changes: Sequence[SeedChange]) -> list[str]:

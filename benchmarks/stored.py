@@ -1,6 +1,6 @@
 """The results that pages quote, kept small in ``docs/results`` with what they were made on.
 
-Run ``python -m benchmarks.stored STUDY`` after ``tomrl repro STUDY``: it keeps verdicts, scores and
+Run ``python -m benchmarks.stored STUDY`` after ``tomrl run STUDY``: it keeps verdicts, scores and
 changes of the study, what rules and simpler minds score on its training sets, and the commit, the
 processor and the libraries. ``--from CHECKOUT`` takes results that lie in another checkout, on the
 machine that made them. ``python -m benchmarks.quoted`` then writes them into the pages.
@@ -157,7 +157,7 @@ def stored(root: Path, study: str) -> Stored:
     """
     path = root / "reports" / study / "results.json"
     if not path.exists():
-        raise UserError(f"{path} is missing; make it with: tomrl repro {study}")
+        raise UserError(f"{path} is missing; make it with: tomrl run {study}")
     report, params = StudySummary.read(path, "report"), read_params(root / "params.yaml")
     if params.study.name != study:
         raise UserError(f"{root} has study {params.study.name} in use; tomrl study use {study}")

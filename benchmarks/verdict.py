@@ -1,6 +1,6 @@
 """The exam of the verdict: what it says of responders that are known.
 
-The questions are those of the study ``mini``, so ``tomrl repro mini`` comes first. Those who answer
+The questions are those of the study ``mini``, so ``tomrl run mini`` comes first. Those who answer
 by the engine's minds, by listed rules or by drawn decision lists are of classes that the verdict
 looks for. The others (:mod:`benchmarks.outsiders`) know nothing of these: they read the story's
 text alone. All of them sit the exam on 100, 400 and all questions.
@@ -95,7 +95,7 @@ class Exam:
         columns = expand(find_study(root, study)).suite.tasks
         folder = root / "data" / study / "suite"
         if not folder.exists():
-            raise UserError(f"{folder} is missing; make it with: tomrl repro {study}")
+            raise UserError(f"{folder} is missing; make it with: tomrl run {study}")
         suite = read_suite(folder, columns)
         examples = [example for column in suite.values() for example in column]
         questions = Questions.of(examples)

@@ -37,7 +37,7 @@ says 0 "tomrl" -- tomrl --version
 says 0 "judge" "verify" -- tomrl --help
 says 0 "answers follow" "knows who was out" -- tomrl judge answers.jsonl
 says 0 '"answers": "undecided"' -- tomrl judge answers.jsonl --json
-says 0 "100.00" -- tomrl regrade answers.jsonl
+says 0 "100.00" -- tomrl judge answers.jsonl --match tags
 says 0 "1 answer written" -- tomrl tom solve answers.jsonl -b hi_tom -o solved.jsonl
 says 2 "SHA256SUMS" -- tomrl verify nothing
 says 2 "dvc.yaml" -- tomrl study list

@@ -132,7 +132,7 @@ def test_what_is_not_there_is_said(study: Path) -> None:
     with pytest.raises(UserError, match="not evaluated yet; run: dvc repro evaluate@nano-hi"):
         run("inspect", "nano-hi", "--to", "more")
     shutil.rmtree(study / "runs")
-    with pytest.raises(UserError, match="no cell of mini is evaluated yet; run: tomrl repro"):
+    with pytest.raises(UserError, match="no cell of mini is evaluated yet; run: tomrl run"):
         run("inspect", "--to", "more")
     assert not (study / "more").exists()
 

@@ -183,7 +183,7 @@ def test_what_cannot_be_published_is_said(
     assert not (there / "out").exists()
     with edited(there / "params.yaml") as params:
         params["cells"]["nano-hi"]["evaluate"] = {"prompt": "labelled"}
-    assert "run: tomrl study use mini && tomrl repro" in said("publish", "mini", "--to", "out")
+    assert "run: tomrl study use mini && tomrl run" in said("publish", "mini", "--to", "out")
     said_of_paper = said("publish", "rlvr", "--to", "out")
     assert "may not be passed on: it quotes percept_fantom" in said_of_paper
     assert not (there / "out").exists()

@@ -42,7 +42,7 @@ def test_cells_side_by_side_are_what_dvc_makes(
 ) -> None:
     """Though all are stopped first, and then one fails."""
     with subprocess.Popen(
-        ["tomrl", "repro", "--jobs", "3"],
+        ["tomrl", "run", "--jobs", "3"],
         cwd=seeded,
         env=environment(tmp_path),
         stdout=subprocess.PIPE,
@@ -70,11 +70,11 @@ def test_cells_side_by_side_are_what_dvc_makes(
     assert metrics(seeded, "nano-hi-s0") != metrics(seeded, "nano-hi-s2")
 
     folder.unlink()
-    done = type_command(seeded, tmp_path, "tomrl", "repro")
+    done = type_command(seeded, tmp_path, "tomrl", "run")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Running stage 'train@nano-hi-s1'" in done.stderr
     assert "Running stage 'train@nano-hi-s0'" not in done.stderr
     left = type_command(seeded, tmp_path, "dvc", "status")
     assert "Data and pipelines are up to date." in left.stdout
-    again = type_command(seeded, tmp_path, "tomrl", "repro")
+    again = type_command(seeded, tmp_path, "tomrl", "run")
     assert "study mini is up to date: nothing to run" in again.stdout and again.returncode == 0

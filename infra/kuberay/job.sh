@@ -23,12 +23,12 @@ esac
 
 proof() {
     tomrl doctor --gpu &&
-        tomrl repro smoke-gpu &&
+        tomrl run smoke-gpu &&
         ray job submit --entrypoint-num-gpus 1 -- "$script" figures
 }
 
 study() {
-    tomrl repro "$1"
+    tomrl run "$1"
 }
 
 mkdir -p work logs

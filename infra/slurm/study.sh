@@ -5,7 +5,7 @@
 
 run_study() {
     local study status=0
-    .venv/bin/python -m pipeline.cli.app repro "${STUDY:-tom-rl}" &
+    .venv/bin/python -m pipeline.cli.app run "${STUDY:-tom-rl}" &
     study=$!
     trap 'stopped=yes; kill -TERM "$study" 2>/dev/null || true' TERM
     while kill -0 "$study" 2>/dev/null; do

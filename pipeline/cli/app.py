@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from typer.core import TyperGroup
 
 from pipeline.base.disk import trouble
 from pipeline.base.errors import UserError
@@ -25,14 +27,12 @@ from pipeline.cli import (
     judge,
     models,
     plan,
-    regrade,
     report,
     reward,
     share,
     study,
     sweep,
     tom,
-    train,
     ui,
 )
 from pipeline.cli.completion import study_names
@@ -59,9 +59,31 @@ EXTRAS = dict.fromkeys(
     ("prefect", "mlflow", "dvc", "ray", "boto3", "s3fs", "sqlalchemy", "gguf"), "orchestrate"
 )
 """The extra of this package that brings what some commands import."""
+_OLD = {
+    ("repro",): ("run",),
+    ("regrade",): ("judge", "--match", "tags"),
+    ("train", "plan"): ("plan", "--backend", "local"),
+    ("train", "show"): ("plan",),
+    ("run", "--pin"): ("sweep", "--no-push", "--study"),
+}
+"""What commands were called, for one release."""
+
+
+class _Group(TyperGroup):
+    """The commands, by their old names too."""
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
+        """Run a command, with its new name in place of an old one."""
+        args = sys.argv[1:] if args is None else list(args)
+        for old, new in _OLD.items():
+            if tuple(args[: len(old)]) == old:
+                args = [*new, *args[len(old) :]]
+        return super().main(args, *more, **options)
+
 
 app = typer.Typer(
     name="tomrl",
+    cls=_Group,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -75,14 +97,12 @@ _ANSWERS, _KEEP = "Look at answers, benchmarks and rewards", "Keep the checkout"
 _SHARE = "Hand results to others"
 app.add_typer(study.app, name="study", rich_help_panel=_RUN)
 app.add_typer(sweep.app, name="sweep", rich_help_panel=_RUN)
-app.add_typer(train.app, name="train", rich_help_panel=_RUN)
 app.command(rich_help_panel=_RUN)(plan.plan)
 app.command(rich_help_panel=_RUN)(deploy.deploy)
 app.command(rich_help_panel=_READ)(report.report)
 app.command(rich_help_panel=_READ)(ui.ui)
 app.command(rich_help_panel=_READ)(compare.compare)
 app.command(rich_help_panel=_ANSWERS)(judge.judge)
-app.command(rich_help_panel=_ANSWERS)(regrade.regrade)
 app.command(rich_help_panel=_ANSWERS)(audit.audit)
 app.add_typer(reward.app, name="reward", rich_help_panel=_ANSWERS)
 app.add_typer(tom.app, name="tom", rich_help_panel=_ANSWERS)
@@ -160,13 +180,6 @@ def run(
         int | None,
         typer.Option(help="Cells to run at a time; by default as many as have room.", min=1),
     ] = None,
-    pinned: Annotated[
-        bool,
-        typer.Option(
-            "--pin",
-            help="Run in a git worktree at the current commit, like `tomrl sweep --no-push`.",
-        ),
-    ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -200,24 +213,6 @@ def run(
             "--model takes the place of a study's models; name the study, as in: tomrl run smol "
             f"--model {model}"
         )
-    if pinned:
-        if jobs is not None:
-            raise UserError(
-                "--jobs limits a run in this checkout; with --pin, limit what cells may use at a "
-                "time with: tomrl sweep --no-push --concurrency N"
-            )
-        if settings:
-            raise UserError(
-                "--set edits params.yaml here, but --pin runs what is committed; edit "
-                "studies/STUDY.yaml and commit it, or leave out --pin"
-            )
-        if model is not None:
-            raise UserError(
-                "--model is written to params.yaml here, and --pin runs what is committed; name "
-                "the model in studies/STUDY.yaml and commit it, or leave out --pin"
-            )
-        sweep.begin(study, pushing=False)
-        return
     raise_on_sigterm()
     with owned(checkout_owner(root), patience=0.0):
         if study is not None:
@@ -234,14 +229,6 @@ def run(
     else:
         console.say(f"study {params.study.name} is up to date: nothing to run")
     report.report()
-
-
-app.command(
-    "repro",
-    help=(run.__doc__ or "").replace("tomrl run", "tomrl repro"),
-    short_help="The same as `tomrl run`.",
-    rich_help_panel=_RUN,
-)(run)
 
 
 @app.command(rich_help_panel=_READ)

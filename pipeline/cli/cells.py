@@ -136,7 +136,7 @@ def side_of(root: Path, name: str) -> Side:
         return _checkpoint(root, found, key, checkpoint)
     if not found.answers.is_dir():
         there = evaluated_cells(root / "runs" / str(found.study))
-        allowed = ", ".join(there) or "none yet; run the study first: tomrl repro"
+        allowed = ", ".join(there) or "none yet; run the study first: tomrl run"
         raise UserError(
             f"no evaluated cell {found.text}{did_you_mean(key, there)}, and no folder {name} with "
             f"{GRADES}; there are of {found.study}: {allowed}"

@@ -248,7 +248,7 @@ def _chosen(root: Path, names: Sequence[str]) -> Iterator[Chosen]:
     if not names:
         found = [key for key in params.cells if _is_evaluated(root, params, key)]
         if not found:
-            raise UserError(f"no cell of {params.study.name} is evaluated yet; run: tomrl repro")
+            raise UserError(f"no cell of {params.study.name} is evaluated yet; run: tomrl run")
         yield from (Chosen(params, key, "") for key in found)
     for name in dict.fromkeys(names):
         cell, _, checkpoint = name.partition("@")

@@ -12,6 +12,7 @@ import typer
 from pipeline.base.errors import UserError
 from pipeline.cli.cells import CELL, BenchmarkOption, answers_by_task, names_cell
 from pipeline.cli.reading import TABLE
+from pipeline.cli.regrade import Match, regrade
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 
@@ -32,7 +33,8 @@ def judge(
         typer.Argument(
             metavar="FILE|CELL",
             help=f"{TABLE} Columns: story, question, answer and response (or "
-            f"model_answer); optional are id, choices and order (or question_order). Or {CELL}.",
+            "model_answer); optional are id, choices and order (or question_order). With --match, "
+            f"response and answer are enough. Or {CELL}.",
         ),
     ],
     benchmark: BenchmarkOption = None,
@@ -40,12 +42,21 @@ def judge(
         Path | None,
         typer.Option(help="What the same model answered before training, to compare with."),
     ] = None,
+    match: Annotated[
+        Match | None,
+        typer.Option(
+            help="Instead of the verdict, the accuracy by belief order. strict and expanded read "
+            "answers in JSON: strict as written, expanded with an underscore taken for a space "
+            "(the base column of Study 1's Table 1). tags reads answers in tags, by the task's "
+            "published rule."
+        ),
+    ] = None,
     as_json: Annotated[
         bool,
         typer.Option(
             "--json",
             help="Print JSON: answers, by, explained, found, answered, profile, reasoning, "
-            "evidence, signatures.",
+            "evidence, signatures; with --match: accuracy.",
         ),
     ] = False,
 ) -> None:
@@ -55,8 +66,14 @@ def judge(
     read in fewer than 90 % there is no verdict. Intervals are 95 %, by story. docs/verdict.md
     defines the verdicts.
 
-    Example: `tomrl judge responses.jsonl --benchmark hi_tom` or `tomrl judge mini/nano-cued`
+    Example: `tomrl judge responses.jsonl --benchmark hi_tom`, `tomrl judge mini/nano-cued` or
+    `tomrl judge answers.csv --match expanded`
     """
+    if match is not None:
+        if before is not None:
+            raise UserError("--before is for the verdict; leave out --match")
+        regrade(source, benchmark, match, as_json=as_json)
+        return
     if not names_cell(source):
         _judge_file(source, benchmark or "hi_tom", before, as_json=as_json)
         return

@@ -1,17 +1,20 @@
-"""``tomrl plan``: what a study would take on a cluster, before it runs."""
+"""``tomrl plan``: what a study, or the training of a cell, would take, before it runs."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pipeline.cli.completion import StudyOption
+from pipeline.base.errors import UserError
+from pipeline.cli.cell_plan import show_cell
+from pipeline.cli.completion import StudyOption, cell_names
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.config.params import Params
+from pipeline.config.training import Accelerator
 from pipeline.formats.plural import counted
 from pipeline.ops.driver.checkout import find_root, params_of
 
@@ -25,6 +28,14 @@ _SHOWN_CELLS = 100
 
 def plan(
     study: StudyOption = None,
+    cell: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of the study, show one cell's training: memory, settings, command, and "
+            "how it differs from the paper. A cell as `tomrl study show NAME` lists it.",
+            autocompletion=cell_names,
+        ),
+    ] = None,
     cluster: Annotated[
         Path | None,
         typer.Option(
@@ -41,11 +52,32 @@ def plan(
             "of so many points.",
         ),
     ] = None,
+    backend: Annotated[
+        Literal["local", "verl"] | None,
+        typer.Option(help="With --cell: the trainer; by default the study's."),
+    ] = None,
+    accelerator: Annotated[
+        Literal["cpu", Accelerator] | None,
+        typer.Option(help="With --cell: on this, not on the study's or on this machine."),
+    ] = None,
+    memory: Annotated[
+        float | None,
+        typer.Option(min=0, max=1e6, help="With --cell: GiB of memory of each, or free here."),
+    ] = None,
+    gpus: Annotated[
+        int | None, typer.Option(min=1, help="With --cell and verl: accelerators per node.")
+    ] = None,
+    nodes: Annotated[int | None, typer.Option(min=1, help="With --cell and verl: nodes.")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="With --cell: the config.json of a model that tomrl does not know."),
+    ] = None,
     as_json: Annotated[
         bool,
         typer.Option(
             "--json",
-            help="Print JSON: cells, gpu_hours, makespan_hours, longest_cell_hours, cost, disk_gb.",
+            help="Print JSON: cells, gpu_hours, makespan_hours, longest_cell_hours, cost, disk_gb; "
+            "of a cell its memory, settings and command.",
         ),
     ] = False,
 ) -> None:
@@ -53,20 +85,36 @@ def plan(
 
     Launches nothing. Hours are counted from floating-point operations and one published run; the
     real ones may be half or twice as many. Hours of cells that this checkout has run are measured.
+    With `--cell`, exits 2 if the cell does not fit, or if verl refuses its settings.
     docs/cluster.md has the assumptions and an example of a cluster file.
 
-    Example: `tomrl plan --study grid --cluster docs/clusters/four-nodes.yaml`
+    Example: `tomrl plan --study grid --cluster docs/clusters/four-nodes.yaml` or
+    `tomrl plan --study tom-rl --cell qwen25-7b-hi-exp`
     """
     from pipeline.ops.planning.cluster import read_cluster
     from pipeline.ops.planning.study import plan_study
 
     root = find_root()
     params = params_of(root, study)
+    asked: dict[str, Any] = {
+        "accelerator": accelerator,
+        "memory": memory,
+        "gpus": gpus,
+        "nodes": nodes,
+    }
+    asked = {name: value for name, value in asked.items() if value is not None}
+    if cell is not None:
+        if cluster is not None or effect is not None:
+            raise UserError("--cell shows one cell; leave out --cluster and --effect")
+        show_cell(cell, params, root, backend=backend, place=asked, config=config, as_json=as_json)
+        return
+    if alone := [*asked, *(["backend"] if backend else []), *(["config"] if config else [])]:
+        raise UserError(f"--{alone[0]} is for one cell; name it with --cell")
     if effect is not None:
         _show_effect(effect, params, as_json)
         return
-    place = _assumed(params) if cluster is None else read_cluster(cluster)
-    found = plan_study(params, place, root)
+    where = _assumed(params) if cluster is None else read_cluster(cluster)
+    found = plan_study(params, where, root)
     if as_json:
         print(json.dumps(found.as_json()))
         return

@@ -1,4 +1,4 @@
-"""``tomrl regrade``: what recorded answers score, by the rules of the papers or this project's."""
+"""``tomrl judge --match``: what answers score, by the rules of the papers or this project's."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ import json
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from pipeline.cli.cells import CELL, BenchmarkOption, items_by_task, names_cell
-from pipeline.cli.output import JsonOption
-from pipeline.cli.reading import TABLE
+from pipeline.cli.cells import items_by_task, names_cell
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 
@@ -28,35 +24,8 @@ class Match(StrEnum):
     TAGS = "tags"
 
 
-AnswersArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE|CELL",
-        help=f"{TABLE} Columns: response (or model_answer) and answer; optional "
-        f"are id, story, question, choices and order (or question_order). Or {CELL}.",
-    ),
-]
-
-
-def regrade(
-    source: AnswersArgument,
-    benchmark: BenchmarkOption = None,
-    match: Annotated[
-        Match,
-        typer.Option(
-            help="strict and expanded read answers in JSON: strict as written, expanded with an "
-            "underscore taken for a space (the base column of Study 1's Table 1). tags reads "
-            "answers in tags, by the task's published rule."
-        ),
-    ] = Match.TAGS,
-    as_json: JsonOption = False,
-) -> None:
-    """Grade recorded answers again, and print their accuracy by belief order.
-
-    Intervals are 95 %, by story.
-
-    Example: `tomrl regrade answers.csv --match expanded` or `tomrl regrade mini/nano-cued`
-    """
+def regrade(source: Path, benchmark: str | None, match: Match, *, as_json: bool) -> None:
+    """Grade the answers of a file or a cell again, and print their accuracy by belief order."""
     if not names_cell(source):
         graded = _grade_file(source, benchmark or "hi_tom", match)
         if as_json:

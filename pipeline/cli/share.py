@@ -44,7 +44,7 @@ def publish(
             for name, text in verify.recompute(folder).items():
                 raise UserError(
                     f"{name}: {text}: results are not what the code here makes "
-                    f"of the answers; run: tomrl study use {study} && tomrl repro"
+                    f"of the answers; run: tomrl study use {study} && tomrl run"
                 )
             if key is not None:
                 bundle.sign(folder, key)

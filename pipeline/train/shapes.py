@@ -77,5 +77,5 @@ def _published(said: str, repository: str) -> Shape:
             return shape
     raise UserError(
         f"the shape of {said} is not known: add it to pipeline/train/shapes.py, or give its "
-        "config.json with `tomrl train plan --config`"
+        "config.json with `tomrl plan --cell KEY --config FILE`"
     )

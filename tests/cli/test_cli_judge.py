@@ -1,4 +1,4 @@
-"""``tomrl regrade``, ``judge`` and ``tom claims``: what people type, see and mistype."""
+"""``tomrl judge`` and ``tom claims``: what people type, see and mistype."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def lines(path: Path, *rows: object) -> Path:
 
 
 def accuracy(*words: object) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(tomrl("regrade", *words, "--json"))["accuracy"]
+    found: dict[str, Any] = json.loads(tomrl("judge", "--match", "tags", *words, "--json"))[
+        "accuracy"
+    ]
     return found
 
 
@@ -80,7 +82,7 @@ def test_the_same_answers_in_any_file(tmp_path: Path, encoding: str) -> None:
 def test_regrade_says_what_it_did_not_find(tmp_path: Path) -> None:
     fenced = '```json\n{"thinking": "x", "answer": "The red box."}\n```'
     path = lines(tmp_path / "in.jsonl", {**ROW, "model_answer": fenced})
-    assert "did you mean --match expanded?" in tomrl("regrade", path)
+    assert "did you mean --match expanded?" in tomrl("judge", "--match", "tags", path)
     assert accuracy(path, "--match", "expanded")["all"]["value"] == 1
     assert accuracy(path, "--match", "strict")["all"]["value"] == 0  # a space for the underscore
 
@@ -99,14 +101,14 @@ def test_bad_files(tmp_path: Path, name: str, content: str, words: tuple[str, ..
     path = tmp_path / name
     path.write_text(content, encoding="utf-8")
     with pytest.raises(UserError) as error:
-        tomrl("regrade", path)
+        tomrl("judge", "--match", "tags", path)
     assert all(word in str(error.value) for word in (str(path), *words)), error.value
 
 
 def test_a_task_that_needs_more_fields_says_which(tmp_path: Path) -> None:
     path = lines(tmp_path / "in.jsonl", ROW)
     with pytest.raises(UserError, match="is missing; grading fantom_sets needs it"):
-        tomrl("regrade", path, "-b", "fantom_sets")
+        tomrl("judge", "--match", "tags", path, "-b", "fantom_sets")
 
 
 def test_judge_gives_the_verdict_in_words_and_as_json(tmp_path: Path) -> None:

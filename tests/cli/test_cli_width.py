@@ -51,11 +51,11 @@ def test_study_list_and_show() -> None:
 
 
 def test_plans_of_training() -> None:
-    plan = typed("train", "plan", "--study", "mini", "--cell", "nano-cued")
+    plan = typed("plan", "--study", "mini", "--cell", "nano-cued")
     narrow(plan)
     assert "PPO's: weights, gradients, moments" in plan
     cell = ("--study", "tom-rl", "--cell", "qwen25-7b-hi-exp")
-    text = typed("train", "show", *cell)
+    text = typed("plan", *cell)
     for name in ("update", "sampling", "host"):
         assert name in text.split()
     assert "\n  actor_rollout_ref.ref.log_prob_max_token_len_per_gpu = 98304  (16384)\n" in text

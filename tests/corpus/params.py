@@ -60,8 +60,7 @@ _READERS: tuple[tuple[str, ...], ...] = (
     ("tomrl", "report"),
     ("tomrl", "run"),
     ("tomrl", "sync"),
-    ("tomrl", "train", "plan", "--cell", "nano-hi"),
-    ("tomrl", "train", "show", "--cell", "nano-hi"),
+    ("tomrl", "plan", "--cell", "nano-hi"),
     ("expand",),
 )
 

@@ -72,7 +72,7 @@ def routes() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("route", "typed"), routes())
 def test_every_route_begins_with_the_doctor_and_the_smoke_study(route: str, typed: str) -> None:
     kuberay, skypilot = ((PROJECT / "infra" / path).read_text() for path in PROVING)
-    assert 0 < kuberay.index("doctor --gpu") < kuberay.index("repro smoke-gpu")
+    assert 0 < kuberay.index("doctor --gpu") < kuberay.index("tomrl run smoke-gpu")
     assert "doctor --gpu" in skypilot
     proves = {"KubeRay": "step=proof", "SkyPilot": "sky launch"}.get(route, "tomrl doctor --gpu")
     smoke = {"KubeRay": "step=proof"}.get(route, "STUDY=smoke-gpu")

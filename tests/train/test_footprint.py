@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pipeline.base.errors import UserError
-from pipeline.cli.train import app
+from pipeline.cli.app import app
 from pipeline.config.algorithms import with_defaults
 from pipeline.config.models import SIZES, HubModel, TinyModel, WarmStart
 from pipeline.model.tiny import make_model, make_tokenizer
@@ -178,7 +178,9 @@ def test_the_plan_is_near_the_truth_and_not_below_it(
 
 
 def ask(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["plan", *arguments], env={"COLUMNS": "200"})
+    result = CliRunner().invoke(
+        app, ["plan", "--backend", "local", *arguments], env={"COLUMNS": "200"}
+    )
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.output

@@ -70,7 +70,7 @@ CAUSES = (
         "bad configuration",
         re.compile(r"(omegaconf|hydra)\.errors\.\w+|Could not override '|is not in struct"),
         "no",
-        "Correct {train}.cluster.overrides; `tomrl train show` checks all settings",
+        "Correct {train}.cluster.overrides; `tomrl plan --cell` checks all settings",
     ),
     FailureCause(
         "old driver",

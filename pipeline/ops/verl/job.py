@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import math
+import os
 import signal
 import subprocess
 import sys

@@ -5,6 +5,7 @@ This process trains nothing and imports no verl.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial

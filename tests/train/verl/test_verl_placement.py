@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.base.errors import UserError
-from pipeline.cli.train import _HELD
+from pipeline.cli.cell_plan import _HELD
 from pipeline.config.algorithms import AlgorithmName, with_defaults
 from pipeline.config.expand import expand
 from pipeline.config.params import TrainedCell

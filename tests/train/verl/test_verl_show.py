@@ -1,4 +1,4 @@
-"""``tomrl train show`` as a user types it: the plan of a cell, or one clear error."""
+"""``tomrl plan --cell`` as a user types it: the plan of a cell, or one clear error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CELL = "qwen25-7b-hi-exp"
 
 def asked(folder: Path, *more: str, study: str = "tom-rl", cell: str = CELL) -> Result:
     """Type the command in a folder."""
-    command = ["train", "show", "--study", study, "--cell", cell, *more]
+    command = ["plan", "--study", study, "--cell", cell, *more]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         return CliRunner().invoke(app, command, env={"COLUMNS": "200"})

@@ -1,13 +1,13 @@
-"""``tomrl train``: what training would need, before it starts."""
+"""``tomrl plan --cell``: what training a cell takes, and what would be launched."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -19,15 +19,12 @@ from pipeline.analysis.against_paper import (
     unlike_papers,
 )
 from pipeline.base.errors import UserError
-from pipeline.cli.completion import StudyOption, cell_names
-from pipeline.cli.output import JsonOption, print_json
+from pipeline.cli.output import print_json
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.config.lookup import lookup
 from pipeline.config.params import Params, TrainedCell
-from pipeline.config.training import Accelerator
 from pipeline.formats.plural import counted
-from pipeline.ops.driver.checkout import find_root, params_of
 
 if TYPE_CHECKING:
     from pipeline.ops.verl.compose import Composed
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
     from pipeline.train.shape import Shape
 
 _GIB = 2**30
+_WHAT = ("what", "which is")
 _MEANING = {
     "parameters": "weights of the policy",
     "gradients": "one per weight",
@@ -49,128 +47,52 @@ _MEANING = {
     "peak": "all of it, with a margin",
 }
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Before training: does a cell fit in memory, and what would be launched?",
-    epilog="Example: `tomrl train plan --cell nano-hi`",
-)
-CellOption = Annotated[
-    str,
-    typer.Option(help="A cell, as `tomrl study show NAME` lists it.", autocompletion=cell_names),
-]
 
-
-@app.command(
-    epilog="Example: tomrl train plan --cell nano-hi; for another study: "
-    "tomrl train plan --study rlvr --cell qwen25-7b-hi --accelerator h200"
-)
-def plan(
-    cell: CellOption,
-    study: StudyOption = None,
-    accelerator: Annotated[
-        Literal["cpu", Accelerator] | None,
-        typer.Option(help="Plan for this accelerator, not for this machine."),
-    ] = None,
-    memory: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1e6,
-            help="GiB of memory to plan for; by default the accelerator's, or what is free here.",
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="The config.json of a model that tomrl does not know.")
-    ] = None,
-    as_json: JsonOption = False,
+def show_cell(
+    key: str,
+    params: Params,
+    root: Path,
+    *,
+    backend: str | None,
+    place: Mapping[str, Any],
+    config: Path | None,
+    as_json: bool,
 ) -> None:
-    """Show how much memory the local trainer needs for a cell; exits 2 if it does not fit."""
-    from pipeline.engine.device import available_memory, choose_device
-    from pipeline.train.accelerators import MEMORY, capacity
-    from pipeline.train.footprint import plan as memory_plan
-    from pipeline.train.shapes import shape_of
+    """Show what training a cell takes and would launch.
 
-    root = find_root()
-    params = params_of(root, study)
-    chosen = params.trained_cell(cell)
-    model = lookup(params.base, chosen.model, "model").model
-    shape = _read_shape(config) if config else shape_of(model, root)
-    device = choose_device("cpu" if accelerator else chosen.train.device)
-    place = accelerator or device.type
-    found = memory_plan(shape, chosen.train, chosen.algorithm, on_gpu=place != "cpu")
-    available = capacity(place) if place in MEMORY else available_memory(device)
-    if memory is not None:
-        available = round(memory * _GIB)
-    if as_json:
-        print_json(
-            {
-                "cell": cell,
-                "parameters": shape.parameters,
-                "device": place,
-                "bytes": dict(found.rows()),
-                "available": available,
-                "fits": found.peak <= available,
-            }
-        )
-        raise typer.Exit(0 if found.peak <= available else 2)
-    _print(found.rows(), f"{cell}: {shape.parameters:,} parameters on {place}")
-    if found.peak > available:
-        raise UserError(
-            f"cell {cell} needs about {found.peak / _GIB:.1f} GiB, {available / _GIB:.1f} GiB are "
-            "free. Lower train.groups_per_micro_batch, tokens_per_micro_batch, rollouts or "
-            "max_new_tokens, set train.gradient_checkpointing, or choose a smaller model"
-        )
-    Terminal().print(f"fits: {available / _GIB:.1f} GiB are free", highlight=False)
-    if chosen.train.backend != "local":
-        Terminal().print(
-            "These figures are for train.backend: local. The study trains this cell with "
-            f"{chosen.train.backend}: see tomrl train show",
-            highlight=False,
-        )
+    Args:
+        key: The cell.
+        params: The expanded study.
+        root: The checkout.
+        backend: The trainer; the study's if None.
+        place: What is asked for otherwise than in the study: ``accelerator``, ``memory`` in GiB,
+            ``gpus``, ``nodes``.
+        config: The ``config.json`` of a model whose shape is not known.
+        as_json: Print JSON.
 
-
-@app.command(
-    epilog="Example: tomrl train show --study tom-rl --cell qwen25-7b-hi-exp; on other hardware: "
-    "tomrl train show --study rlvr --cell qwen25-7b-hi --accelerator h200"
-)
-def show(
-    cell: CellOption,
-    study: StudyOption = None,
-    backend: Annotated[
-        Literal["local", "verl"] | None, typer.Option(help="By default the study's.")
-    ] = None,
-    accelerator: Annotated[Accelerator | None, typer.Option(help="By default the study's.")] = None,
-    gpus: Annotated[int | None, typer.Option(min=1, help="Accelerators per node.")] = None,
-    nodes: Annotated[int | None, typer.Option(min=1, help="Nodes.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show what training a cell would launch: where, with which settings, and how it differs from
-    the paper.
-
-    Launches nothing. Exits 2 if the cell does not fit, or if verl refuses the settings.
+    Raises:
+        UserError: If it trains nothing or does not fit, or verl refuses its settings.
     """
+    cell = params.trained_cell(key)
+    if (backend or cell.train.backend) == "local":
+        if extra := [f"--{name}" for name in ("gpus", "nodes") if name in place]:
+            raise UserError(f"{extra[0]} goes with --backend verl; the local trainer takes one")
+        _show_local(key, cell, params, root, place, config, as_json=as_json)
+        return
     from pipeline.ops.verl.attention import flash_of_jobs
     from pipeline.ops.verl.compose import compose
     from pipeline.ops.verl.plan import count_rows, plan_of
 
-    root = find_root()
-    params = params_of(root, study)
-    chosen = params.trained_cell(cell)
-    rows = count_rows(params, chosen, root)
-    if (backend or chosen.train.backend) == "local":
-        if as_json:
-            print_json({"cell": cell, "backend": "local", "steps": chosen.train.total_steps(rows)})
-        else:
-            _show_local(cell, chosen, rows, study)
-        return
-    asked = {"accelerator": accelerator, "gpus": gpus, "nodes": nodes}
-    changes = {name: value for name, value in asked.items() if value is not None}
-    found = plan_of(params, cell, rows, changes, flash=flash_of_jobs(os.environ))
+    if config is not None or place.get("accelerator") == "cpu":
+        raise UserError("--config and --accelerator cpu are for the local trainer: --backend local")
+    found = plan_of(
+        params, key, count_rows(params, cell, root), place, flash=flash_of_jobs(os.environ)
+    )
     composed = compose(found.overrides, found.trainer.config)
     if as_json:
         print_json(
             {
-                "cell": cell,
+                "cell": key,
                 "backend": "verl",
                 "placement": asdict(found.placement),
                 "settings": found.overrides,
@@ -178,7 +100,7 @@ def show(
             }
         )
         return
-    _show_verl(cell, found, composed, params, root)
+    _show_verl(key, found, composed, params, root)
 
 
 def _read_shape(path: Path) -> Shape:
@@ -191,13 +113,6 @@ def _read_shape(path: Path) -> Shape:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path} is not the config.json of a Qwen2 model ({error!r})") from None
-
-
-def _print(rows: list[tuple[str, int]], title: str) -> None:
-    table = make_table(title, ("what", "which is"), ("GiB", "bytes"))
-    for name, size in rows:
-        table.add_row(name, _MEANING[name], f"{size / _GIB:.3f}", f"{size:,}")
-    Terminal().print(table)
 
 
 _HELD = {
@@ -222,17 +137,75 @@ _HELD = {
 }
 
 
-def _show_local(key: str, cell: TrainedCell, rows: int, study: str | None) -> None:
-    of_study = "" if study is None else f"--study {study} "
+def _show_local(
+    key: str,
+    cell: TrainedCell,
+    params: Params,
+    root: Path,
+    place: Mapping[str, Any],
+    config: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    from pipeline.engine.device import available_memory, choose_device
+    from pipeline.train.accelerators import MEMORY, capacity
+    from pipeline.train.footprint import plan
+    from pipeline.train.shapes import shape_of
+
+    model = lookup(params.base, cell.model, "model").model
+    shape = _read_shape(config) if config else shape_of(model, root)
+    accelerator = place.get("accelerator")
+    device = choose_device("cpu" if accelerator else cell.train.device)
+    name = accelerator or device.type
+    found = plan(shape, cell.train, cell.algorithm, on_gpu=name != "cpu")
+    available = capacity(name) if name in MEMORY else available_memory(device)
+    if "memory" in place:
+        available = round(place["memory"] * _GIB)
+    steps = _steps(params, cell, root)
+    if as_json:
+        print_json(
+            {
+                "cell": key,
+                "backend": "local",
+                "steps": steps,
+                "parameters": shape.parameters,
+                "device": name,
+                "bytes": dict(found.rows()),
+                "available": available,
+                "fits": found.peak <= available,
+            }
+        )
+        raise typer.Exit(0 if found.peak <= available else 2)
     _say(
-        f"{key}: train.backend is local, so `dvc repro` trains it in its own process:\n"
-        f"  python -m pipeline.stages.train {key}\n"
-        f"{counted(cell.train.total_steps(rows), 'step')} of "
+        f"{key}: {counted(steps, 'step') if steps else 'steps'} of "
         f"{counted(cell.train.prompts_per_step, 'prompt')} x "
-        f"{counted(cell.train.rollouts, 'completion')}, {counted(rows, 'training prompt')}\n"
-        f"memory: tomrl train plan {of_study}--cell {key}; with verl instead: --backend verl"
+        f"{counted(cell.train.rollouts, 'completion')}, in one process:\n"
+        f"  python -m pipeline.stages.train {key}"
     )
+    if cell.train.backend != "local":
+        _say(f"The study trains it with {cell.train.backend}; without --backend that is shown")
     _say_lora(cell)
+    table = make_table(f"{shape.parameters:,} parameters on {name}", _WHAT, ("GiB", "bytes"))
+    for what, size in found.rows():
+        table.add_row(what, _MEANING[what], f"{size / _GIB:.3f}", f"{size:,}")
+    Terminal().print(table)
+    if found.peak > available:
+        raise UserError(
+            f"cell {key} needs about {found.peak / _GIB:.1f} GiB, {available / _GIB:.1f} GiB are "
+            "free. Lower train.groups_per_micro_batch, tokens_per_micro_batch, rollouts or "
+            "max_new_tokens, set train.gradient_checkpointing, or choose a smaller model"
+        )
+    _say(f"fits: {available / _GIB:.1f} GiB are free")
+
+
+def _steps(params: Params, cell: TrainedCell, root: Path) -> int | None:
+    """The steps of a run; None if they are known once the data are made."""
+    from pipeline.ops.verl.plan import count_rows
+
+    try:
+        return cell.train.total_steps(count_rows(params, cell, root))
+    except UserError:
+        return None
 
 
 def _show_verl(key: str, plan: Plan, composed: Composed, params: Params, root: Path) -> None:
@@ -256,7 +229,7 @@ def _show_verl(key: str, plan: Plan, composed: Composed, params: Params, root: P
 
 def _say_memory(plan: Plan) -> None:
     place = plan.placement
-    table = make_table("memory in GiB", ("what", "which is"), (*place.phases, "host"))
+    table = make_table("memory in GiB", _WHAT, (*place.phases, "host"))
     phases = (*place.phases.values(), place.host)
     for name in dict.fromkeys(name for phase in phases for name in phase):
         held = [f"{phase[name] / _GIB:.2f}" if phase.get(name) else "" for phase in phases]
