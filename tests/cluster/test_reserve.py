@@ -20,14 +20,17 @@ from tempfile import TemporaryDirectory
 import psutil
 import pytest
 
+from flows.driver.limits import Limit, limit_of, side_by_side
 from pipeline.base.errors import UserError
 from pipeline.base.ports import free_ports
+from pipeline.config.expand import expand
+from pipeline.config.study_files import find_study
 from pipeline.ops.cluster.client import Address, Client, connect
 from pipeline.ops.cluster.follow import Clock
 from pipeline.ops.cluster.head import engine_environment
 from pipeline.ops.cluster.job import HOLDS, NODE_MINUTES, WAITS, Job, JobOutcome, node_minutes
 from tests.alive import until
-from tests.cluster.conftest import HOLD, Heard, MakeJob
+from tests.cluster.conftest import GPUS, HOLD, Heard, MakeJob
 from tests.conftest import PROJECT
 from tests.engines.nodes import FIRST, SECOND, Nodes
 from tests.raylets import FLAGS, STORE, alive, python_without_blanks
@@ -230,6 +233,16 @@ def test_ranks_of_verl_have_an_accelerator_each_of_what_is_reserved(
     assert [rank for rank, _, _ in places] == ["0", "1", "2", "3"]
     assert [node for _, node, _ in places] == [FIRST, FIRST, SECOND, SECOND]
     assert len({(node, device) for _, node, device in places}) == 4, places
+
+
+def test_a_study_fills_the_cluster_and_waits_nowhere_but_in_ray(
+    cluster: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default, as all documented commands leave it."""
+    params = expand(find_study(PROJECT, "tom-rl"))
+    assert limit_of(params, "run", None) == Limit("gpu", 0, side_by_side(params, [GPUS]))
+    monkeypatch.setenv(NODE_MINUTES, "15")  # then nodes come for cells that wait
+    assert limit_of(params, "run", None) == Limit("gpu", 0, len(params.cells))
 
 
 def test_the_time_of_a_job_stands_still_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ def test_a_hung_worker_is_ended_by_the_heartbeat(checkout: Path, start: Start) -
     workers = command.named("WorkerDict")
     assert len(workers) == 2
     workers[0].suspend()
-    assert command.wait() == 1
+    assert command.wait() == 2
     assert "the job stalled after 1 attempt: hung: stopped after 30 s" in command.output
     assert "resume from the last checkpoint" in command.output
     assert saved_steps(checkout), "the checkpoint to go on from is kept"
