@@ -160,7 +160,8 @@ _LINE = re.compile(
     rf"(?:^|(?<=[.>\n]))\s{{0,3}}(?:(?P<said>{_PLACE}) from (?P<speaker>{_AGENT}):"
     rf"(?P<hearers>(?: {_AGENT} (?:trusts|doubts)\.)*)"
     rf"|(?P<place>{_PLACE}):(?P<witnesses>(?: {_AGENT})*) ?\."
-    rf"|(?P<before>(?:{_NUMBER} {_AGENT} {_SINCE}\. )*)(?P<number>{_NUMBER}) (?P<where>{_PLACE})"
+    rf"|(?P<before>(?:{_NUMBER} {_AGENT} {_SINCE}\. ){{0,20}})"  # bounded: in linear time
+    rf"(?P<number>{_NUMBER}) (?P<where>{_PLACE})"
     rf"(?: from (?P<from>{_AGENT}) {_SINCE} to (?:{_ALL}|{_AGENT}))?:"
     rf"(?P<slots>(?: {_AGENT} {_SINCE}(?: (?:says|trusts|doubts|misses))?)+)\.)"
     rf"(?P<after> (?:So|Still) (?P<believed>{_PLACE})\.)?"

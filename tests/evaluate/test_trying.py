@@ -41,7 +41,7 @@ from tests.evaluate.simulated import (
     by_story,
     by_trace,
 )
-from tests.judge.made_recounts import recounted_questions
+from tests.judge.made_recounts import recounted_questions, tracked_questions
 
 ASKING = Asking("compact", Sampling(80, temperature=0))
 QUESTIONS = 60
@@ -246,6 +246,25 @@ def test_a_walk_is_tried_whatever_it_says_is_believed_but_after_each_line() -> N
         assert f" {' '.join(found.by.parts)}{found.by.rest}" == said.partition("</think>")[0]
     sentence = re.search(r" (So|Still) \w+\.", text)
     assert sentence and read_reasoned(example, "a", text.replace(sentence[0], "", 1), "x") is None
+
+
+def test_a_track_ends_with_the_edited_line_told_as_the_others_are() -> None:
+    kinds = set[str]()
+    for example, text in tracked_questions(40):
+        found = read_reasoned(example, "a", f" {text}</think><answer> x</answer>", example.answer)
+        assert found is not None and isinstance(found.by, Recounting) and found.by.walks
+        lines = [each.line for each in read_lines(text)]
+        for kind, begun, place in found.by.edited((), {example.answer}, Random(0)):
+            *before, last = read_lines(begun)
+            assert last.believed is None and last.end == len(begun), "the model says what follows"
+            assert last.step is not None and begun.endswith(last.told(last.line))
+            assert [each.line for each in before] == lines[: len(before)]
+            assert last.line != lines[len(before)]
+            rest = lines[len(before) + 1 + (kind == "dropped") :]
+            whole = [*(each.line for each in before), last.line, *rest]
+            assert implied(whole, found.by.told.story.chain) == place
+            kinds.add(kind)
+    assert kinds == {"falsified", "dropped"}
 
 
 def test_a_real_model_goes_on_from_edits_and_a_stopped_try_goes_on_too(

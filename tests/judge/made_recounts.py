@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 from pipeline.config.sources import HiTomSource
@@ -14,27 +15,31 @@ STORIES = 120
 @cache
 def recounted_questions(count: int = STORIES) -> tuple[tuple[Example, str, str], ...]:
     """Examples with their true recount and the sentence that names the answer."""
-    source = HiTomSource(
-        kind="hi_tom_style",
-        agents=3,
-        structure="free",
-        tell=True,
-        telling="brief",
-        small_names=True,
-        trace="recount",
+    return tuple((example, *_parted(trace)) for example, trace in _questions("recount", count))
+
+
+def tracked_questions(count: int) -> Iterator[tuple[Example, str]]:
+    """Examples with their true track."""
+    return _questions("track", count)
+
+
+def _questions(trace: str, count: int) -> Iterator[tuple[Example, str]]:
+    source = HiTomSource.model_validate(
+        {
+            "kind": "hi_tom_style",
+            "agents": 3,
+            "structure": "free",
+            "tell": True,
+            "telling": "brief",
+            "small_names": True,
+            "trace": trace,
+        }
     )
-    rows = [row for told in stories(source, "test", count) for row in told]
-    return tuple(
-        (
-            Example(
-                *("hi_tom", "hi_tom_style", row["story"], row["question"], row["answer"]),
-                order=row["order"],
-            ),
-            *_parted(row["trace"]),
-        )
-        for row in rows
-        if row["order"] > 0
-    )
+    for told in stories(source, "test", count):
+        for row in told:
+            asked = (row["story"], row["question"], row["answer"])
+            if row["order"]:
+                yield Example("hi_tom", "hi_tom_style", *asked, order=row["order"]), row["trace"]
 
 
 def response(answer: str, *reasons: str) -> str:

@@ -24,13 +24,16 @@ from pipeline.tom.recount import (
     aligned,
     believed_along,
     implied,
+    number,
     omitted,
     read_lines,
     recount,
     truth,
 )
 from pipeline.tom.story import Claim, Enter, Exit, Move, Place, agents_of
-from pipeline.tom.trace import write_recount
+from pipeline.tom.trace import write_recount, write_track
+
+NUMBERS = [number(count) for count in range(1, 80)]
 
 EVENTS = (
     Enter(("Ann", "Ben", "Cara"), "hall"),
@@ -66,6 +69,48 @@ def test_a_walk_says_after_each_line_what_is_believed_by_then() -> None:
     assert "So box. bag from Cara: Ben trusts. Still box. tin from" in world
 
 
+def test_a_track_says_of_everybody_whether_they_are_there() -> None:
+    back = (*EVENTS[:4], Enter(("Ann",), "hall"), *EVENTS[4:])
+    asked = WhereQuestion("fig", ("Cara", "Ben"))
+    assert write_track(asked, back, beliefs(back)) == (
+        "one jar: Cara in Ben in Ann in. So jar. two Ann two. "
+        "three box: Cara in Ben in Ann two. So box. "
+        "four Ann in. four box: Cara in Ben in Ann in. So box. five Ben five. six Cara six. "
+        "seven bag from Cara six to Ben: Cara six says Ben five trusts Ann in misses. So bag. "
+        "eight tin from Ann in to all: Cara six trusts Ben five trusts Ann in says. Still bag. "
+        "Cara thinks Ben thinks the fig is in the bag."
+    )
+
+
+def test_a_track_is_read_back_and_written_again_and_tells_whom_to_trust() -> None:
+    claims = 0
+    for item in items(200):
+        known = beliefs(item.events)
+        asked = parse_question(item.questions[-1].text)
+        text = f" {write_track(asked, item.events, known)}</think><answer> x</answer>"
+        found = read_lines(text)
+        told = recount(asked, item.events, known)
+        assert truth([each.line for each in found], told) == truth(told, told)
+        assert len(found) == len(told)
+        assert [text[each.start : each.end] for each in found] == [e.told(e.line) for e in found]
+        assert f" {' '.join(text[e.start : e.after] for e in found)}" == text[: found[-1].after]
+        for each in found:
+            if isinstance(each.line, Heard) and each.step is not None:
+                since = dict(each.step.since)
+                left = {a: NUMBERS.index(since[a]) for a in since if since[a] in NUMBERS}
+                for hearer, trusts in each.line.hearers:
+                    claims += 1
+                    last = left.get(each.line.speaker, len(NUMBERS))
+                    assert trusts == (hearer in left and left[hearer] < last)
+    assert claims > 300
+
+
+def test_another_line_of_a_track_says_who_is_not_there() -> None:
+    told = "one jar: Ann in Ben in. So jar. two Ann two. three box: Ann two Ben in. Still jar."
+    _, box = read_lines(told)
+    assert box.told(Seen("tin", ("Ann",))) == "two Ann two. three tin: Ann in Ben three."
+
+
 def test_its_one_claim_is_the_answer() -> None:
     settings = HiTomSettings(agents=3, tell=True, noise=0.3, structure="free")
     for seed in range(100):
@@ -78,8 +123,11 @@ def test_its_one_claim_is_the_answer() -> None:
                 objects=frozenset({asked.object}),
                 containers=frozenset(o.value for o in known.observations if o.value),
             )
-            for walk in (False, True):
-                told = write_recount(asked, item.events, known, walk=walk)
+            for told in (
+                write_recount(asked, item.events, known),
+                write_recount(asked, item.events, known, walk=True),
+                write_track(asked, item.events, known),
+            ):
                 (claim,) = read_claims(told, names, asked.object)
                 assert (claim.holders, claim.place) == (asked.chain, question.answer)
 
@@ -216,5 +264,7 @@ def test_what_is_left_out_and_what_is_believed_by_then(text: str, left: int, bel
 
 
 def test_a_long_text_is_read_in_time() -> None:
-    for unit in ("\n", " ", "a", ". ", "a: ", "a: b ", "a: B ", "a from B: C trusts.", "a:."):
+    units = ("\n", " ", "a", ". ", "a: ", "a: b ", "a: B ", "a from B: C trusts.", "a:.")
+    tracks = ("one a: B in. ", "one B two. ", "one a: B two ", "one a from B in to all: B in says ")
+    for unit in (*units, *tracks):
         read_lines(unit * (300_000 // len(unit)))

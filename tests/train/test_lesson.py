@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Literal
 
 import torch
 
@@ -37,3 +38,24 @@ def test_a_head_looks_one_token_back_from_the_start() -> None:
         return attention.diagonal(-1).mean().item()
 
     assert share_on_the_token_before(True) > 0.8 > 0.3 > share_on_the_token_before(False)
+
+
+def test_a_head_finds_what_came_after_a_token_the_last_time_from_the_start() -> None:
+    tokenizer = make_tokenizer(["one two three four five six seven eight nine ten"], 300)
+    random = Random(0)
+
+    def share_found(look_back: bool | Literal["again"]) -> float:
+        model = make_model(SIZES["nano"], tokenizer, context=64, seed=1, look_back=look_back)
+        found = 0
+        for _ in range(40):
+            lesson = said_twice(range(10, 250), random)
+            said = model(input_ids=torch.tensor([lesson.tokens])).logits[0].argmax(-1)
+            first = lesson.given  # what comes before the first word said again tells nothing
+            found += int((said[first:-1] == torch.tensor(lesson.tokens[first + 1 :])).sum())
+            count.append(len(lesson.tokens) - 1 - first)
+        return found
+
+    count = list[int]()
+    assert share_found(True) < 0.1 * sum(count)
+    count.clear()
+    assert share_found("again") > 0.5 * sum(count)
