@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.circumstances import circumstances_of
-from pipeline.analysis.grades import paired, side_by_side
+from pipeline.analysis.compare import compare
 from pipeline.analysis.ledger.evidence import NAMES, NEVER_TRAINED
 from pipeline.analysis.ledger.ledger import entries, ledger_summary
 from pipeline.analysis.ledger.of_audit import audited_rules
@@ -36,7 +36,7 @@ from pipeline.analysis.ledger.of_recorded import (
 )
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
-from pipeline.evaluate.statistics import change, mcnemar, share
+from pipeline.evaluate.statistics import share
 from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.judge.evidence import AgainstRule
 from pipeline.judge.items import Item
@@ -142,17 +142,16 @@ def compared(answered: Answered) -> list[dict[str, Any]]:
 
 
 def _compared(answered: Answered, one: tuple[str, int], other: tuple[str, int]) -> dict[str, Any]:
-    first, then = (recorded_grades(answered[each]) for each in (other, one))
-    before, after, stories = side_by_side(paired(first, then))
+    (found,) = compare(*(recorded_grades(answered[each]) for each in (other, one)))
     return {
         "one": _name(one[0]),
         "step": one[1],
         "other": _name(other[0]),
         "other_step": other[1],
-        "lead": change(before, after, stories).as_json(),
-        "won": sum(b < a for b, a in zip(before, after, strict=True)),
-        "lost": sum(b > a for b, a in zip(before, after, strict=True)),
-        "p_value": mcnemar(before, after),
+        "lead": found.changed.estimate.as_json(),
+        "won": len(found.gained),
+        "lost": len(found.lost),
+        "p_value": found.changed.p_value,
     }
 
 

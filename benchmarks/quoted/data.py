@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmarks.quoted.text import listed, paragraph, percent, table, whole, with_ends
-from benchmarks.stored import Share
+from benchmarks.quoted.text import listed, paragraph, table, whole, with_ends
 from pipeline.formats.foreign import markdown_text
+from pipeline.formats.plural import percent, points
 from pipeline.tasks.registry import get
 
 Sets = Mapping[str, Mapping[str, Any]]
@@ -249,11 +249,7 @@ def _faculty(found: Mapping[str, Any], mind: str) -> Mapping[str, float] | None:
 
 
 def _true(found: Mapping[str, Any]) -> str:
-    return with_ends(_share(found["true"]))
-
-
-def _share(found: Mapping[str, float]) -> Share:
-    return Share(value=found["value"], low=found["low"], high=found["high"])
+    return with_ends(found["true"])
 
 
 def _followed(found: Mapping[str, Any]) -> str:
@@ -261,7 +257,7 @@ def _followed(found: Mapping[str, Any]) -> str:
     kind = "simpler mind" if found["answers"] == "simpler mind" else "rule"
     return (
         f"{found['model']} follows the {kind} *{found['by']}*: where that is wrong, on "
-        f"{copied['count']} questions, {with_ends(_share(copied))} of its answers are the same."
+        f"{copied['count']} questions, {with_ends(copied)} of its answers are the same."
     )
 
 
@@ -302,7 +298,7 @@ def compared_table(found: Sequence[Mapping[str, Any]]) -> str:
         (
             f"{each['one']}, step {each['step']}",
             f"{each['other']}, step {each['other_step']}" if each["other_step"] else each["other"],
-            _points(each["lead"]),
+            points(*(each["lead"][end] for end in ("value", "low", "high"))),
             str(each["won"]),
             str(each["lost"]),
             f"{each['p_value']:.1g}",
@@ -310,8 +306,3 @@ def compared_table(found: Sequence[Mapping[str, Any]]) -> str:
         for each in found
     )
     return table((heads, *rows), 4)
-
-
-def _points(found: Mapping[str, float]) -> str:
-    value, low, high = (f"{100 * found[end]:+.1f}" for end in ("value", "low", "high"))
-    return f"{value} ({low} to {high})"

@@ -8,20 +8,13 @@ from itertools import groupby
 
 from rich.console import Console
 
-from benchmarks.quoted.text import (
-    follows,
-    follows_briefly,
-    listed,
-    paragraph,
-    percent,
-    table,
-    whole,
-)
+from benchmarks.quoted.text import follows, follows_briefly, listed, paragraph, table, whole
 from benchmarks.stored import Stored, Verdict
 from pipeline.analysis.results import Figure, Row
 from pipeline.analysis.table import notes_on, table_of
 from pipeline.evaluate.records import PAIR_ACCURACY
 from pipeline.evaluate.statistics import LEVEL
+from pipeline.formats.plural import percent
 from pipeline.judge.answers import said_to_follow
 from pipeline.rules.learned import LEARNED
 from pipeline.rules.words import what_it_does

@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.quoted.text import listed, made_on, paragraph, percent, table
+from benchmarks.quoted.text import listed, made_on, paragraph, table
 from benchmarks.stored import Stored
 from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate, seeds_markdown
 from pipeline.evaluate.statistics import LEVEL
+from pipeline.formats.plural import ends, percent
 
 COLUMNS = {
     "rule_right": "where the earliest exit is right",
@@ -97,9 +98,8 @@ def seeds(found: Stored) -> int:
 
 def moved(change: SeedEstimate) -> str:
     """A change as a predicate: what holds over seeds, and what does not."""
-    low, high = (f"{100 * end:+.1f}" for end in (change.low, change.high))
     if _is_sure(change):
-        return f"{_briefly(change)} ({low} to {high})"
+        return f"{_briefly(change)} ({ends(change.low, change.high)})"
     return f"changes by {change.points()} points, which may be chance"
 
 

@@ -8,10 +8,11 @@ from typing import Any
 from benchmarks.quoted.one_run import printed_table
 from benchmarks.quoted.over_seeds import COLUMNS as SEEDS_COLUMNS
 from benchmarks.quoted.over_seeds import cells_of, contrasts, seeds
-from benchmarks.quoted.text import made_by, made_on, paragraph, percent, table
+from benchmarks.quoted.text import made_by, made_on, paragraph, table
 from benchmarks.stored import Stored
 from pipeline.analysis.steps import STEPS
 from pipeline.evaluate.records import PAIR_ACCURACY
+from pipeline.formats.plural import percent
 
 BESIDE = (PAIR_ACCURACY, "options")
 """The chief figures beside accuracies."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.quoted.text import paragraph, percent, table, whole, with_ends
-from benchmarks.stored import Share
+from benchmarks.quoted.text import paragraph, table, whole, with_ends
+from pipeline.formats.plural import percent
 
 HEADINGS = ("model", "form", "right", "edits", "used", "answer stays")
 CALLED = {
@@ -24,7 +24,7 @@ def taught_text(found: Mapping[str, Any]) -> str:
             each["form"],
             f"{whole(each['right'])} %",
             str(each["used"]["count"]),
-            with_ends(Share(**{name: each["used"][name] for name in Share.model_fields})),
+            with_ends(each["used"]),
             f"{whole(each['stays'])} %",
         )
         for each in found["models"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
 
-from benchmarks.stored import Share, Stored, Verdict
+from benchmarks.stored import Stored, Verdict
 
 LINE = 112
 """Characters of a line of text."""
@@ -14,19 +14,14 @@ _UNBROKEN = "\0"
 """Stands for a space at which no line ends: a number and its % stay together."""
 
 
-def percent(share: float) -> str:
-    """A share in percent with one decimal: ``73.8``."""
-    return f"{100 * share:.1f}"
-
-
 def whole(share: float) -> str:
     """A share in whole percent."""
     return f"{100 * share:.0f}"
 
 
-def with_ends(found: Share) -> str:
+def with_ends(found: Mapping[str, float]) -> str:
     """A share with the ends of its interval: ``72 % (53 to 85)``."""
-    return f"{whole(found.value)} % ({whole(found.low)} to {whole(found.high)})"
+    return f"{whole(found['value'])} % ({whole(found['low'])} to {whole(found['high'])})"
 
 
 def follows(found: Verdict) -> str:

@@ -14,7 +14,7 @@ from pipeline.evaluate import statistics
 from pipeline.evaluate.along import answers_of
 from pipeline.evaluate.peaks import FEWEST_POINTS, Peak, find_peak
 from pipeline.formats.foreign import markdown_table
-from pipeline.formats.plural import counted, percent
+from pipeline.formats.plural import counted, percent, points
 from pipeline.formats.records import Record
 
 HEADINGS = ("cell", "column", "connection", "start", "peak", "at step", "end", "gain", "loss", "so")
@@ -176,16 +176,12 @@ def curve_texts(curve: ColumnCurve) -> tuple[str, ...]:
         highest = next(each for each in curve.points if each.step == peak.step)
         between = (percent(highest.accuracy), str(peak.step))
         changed = (
-            _points(peak.gain, peak.gain_interval),
-            _points(peak.loss, peak.loss_interval),
+            points(peak.gain, *peak.gain_interval),
+            points(peak.loss, *peak.loss_interval),
             "a gain came and went" if peak.came_and_went else "no gain came and went",
         )
     ends = (percent(first.accuracy), *between, percent(last.accuracy))
     return (curve.cell, curve.column, connection, *ends, *changed)
-
-
-def _points(change: float, interval: tuple[float, float]) -> str:
-    return f"{100 * change:+.1f} ({100 * interval[0]:+.1f} to {100 * interval[1]:+.1f})"
 
 
 def curves_markdown(curves: Sequence[ColumnCurve]) -> str:

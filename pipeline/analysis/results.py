@@ -26,6 +26,7 @@ from pipeline.data.connection import Connection, Mark, Shown, mark
 from pipeline.data.origin import Origin, StudyOrigins
 from pipeline.evaluate.records import AskedStep, TaskScores
 from pipeline.evaluate.statistics import holm
+from pipeline.formats.plural import points
 from pipeline.formats.records import Figures, Record
 from pipeline.judge.records import TaskVerdict
 from pipeline.model.manifest import Role, StoredModel
@@ -295,8 +296,7 @@ class Results:
     def in_points(self, before: CellResult, after: CellResult) -> str:
         """What changes on average over the suite, in points with its 95 % interval."""
         found = mean_contrast(self.paired(before, after), before.tasks)
-        value, low, high = (100 * end for end in (found.value, found.low, found.high))
-        return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"
+        return points(found.value, found.low, found.high)
 
     @cached_property
     def changes(self) -> dict[tuple[str, str, str], PairedChange]:

@@ -13,6 +13,7 @@ from pipeline.analysis.grades import side_by_side
 from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.evaluate.statistics import LEVEL, seeds_and_stories
 from pipeline.formats.foreign import markdown_table
+from pipeline.formats.plural import ends, points
 from pipeline.formats.records import Record
 
 
@@ -36,8 +37,7 @@ class SeedEstimate(Record):
 
     def points(self) -> str:
         """A change of accuracy as text, in percentage points."""
-        low, high = f"{100 * self.low:+.1f}", f"{100 * self.high:+.1f}"
-        return f"{100 * self.mean:+.1f} ({low} to {high})"
+        return points(self.mean, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -278,9 +278,5 @@ def change_texts(change: SeedChange) -> tuple[str, ...]:
         f"{100 * change.before:.1f}",
         f"{100 * change.after:.1f}",
         change.change.points(),
-        "-" if change.drawn is None else "{:+.1f} to {:+.1f}".format(*_points(change.drawn)),
+        "-" if change.drawn is None else ends(*change.drawn),
     )
-
-
-def _points(ends: tuple[float, float]) -> tuple[float, ...]:
-    return tuple(100 * end for end in ends)

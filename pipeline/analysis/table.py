@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Literal
 
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
@@ -168,10 +167,6 @@ def table_of(
     table = FittingTable(
         title=escape(f"{title}: accuracy in %"),
         caption=escape("\n".join([*below, *meanings])),
-        box=SIMPLE_HEAD,
-        padding=(0, 1),
-        pad_edge=False,
-        collapse_padding=True,
     )
     # On narrow terminals other words are folded before the names of tasks.
     longest = max((len(row.task) for row in rows_of_all), default=0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
@@ -132,10 +131,6 @@ def verdict_table(results: Results, found: list[CellVerdict]) -> Table:
     table = FittingTable(
         title="Verdicts",
         caption="; ".join(f"{headings[p]}: {escape(text)}" for p, text in alike.items()) or None,
-        box=SIMPLE_HEAD,
-        padding=(0, 1),
-        pad_edge=False,
-        collapse_padding=True,
     )
     for place, heading in enumerate(headings):
         if place not in alike:

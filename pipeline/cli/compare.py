@@ -15,6 +15,7 @@ from pipeline.cli.completion import cell_names
 from pipeline.cli.output import JsonOption
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
+from pipeline.formats.plural import ends, percent, points
 from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
@@ -118,13 +119,12 @@ def _show(console: Terminal, one: Side, other: Side, found: Sequence[ColumnCompa
         ("A", "B", "B - A (95 %)", "bootstrap", "p", "only B right", "only A right"),
     )
     for each in found:
-        low, high = each.changed.interval
         table.add_row(
             each.column,
-            f"{100 * each.first:.1f}",
-            f"{100 * each.second:.1f}",
-            f"{100 * (each.second - each.first):+.1f} ({100 * low:+.1f} to {100 * high:+.1f})",
-            "{:+.1f} to {:+.1f}".format(*(100 * end for end in each.drawn)),
+            percent(each.first),
+            percent(each.second),
+            points(each.second - each.first, *each.changed.interval),
+            ends(*each.drawn),
             f"{each.changed.p_value:.2g}",
             str(len(each.gained)),
             str(len(each.lost)),

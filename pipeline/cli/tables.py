@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -19,9 +18,7 @@ def make_table(title: str | None, texts: Iterable[str], numbers: Iterable[str] =
     Headings and cells that are too wide are continued below, and are shown as they are: no markup.
     """
     shown = None if title is None else Text(title)
-    table = _Plain(
-        title=shown, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True
-    )
+    table = _Plain(title=shown, title_justify="left")
     for heading in texts:
         table.add_column(Text(heading), overflow="fold")
     for heading in numbers:
@@ -38,7 +35,7 @@ class _Plain(FittingTable):
 
 def make_list() -> Table:
     """An empty table without headings: a name on each line, and what is said of it."""
-    return _List(show_header=False, box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    return _List(show_header=False, box=None, padding=(0, 2, 0, 0), collapse_padding=False)
 
 
 class _List(FittingTable):

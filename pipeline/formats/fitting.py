@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.padding import Padding
 from rich.table import Table
@@ -21,6 +22,11 @@ _SHORTEST = 6
 
 class FittingTable(Table):
     """A table that chooses the widths of its columns by what may be folded in them."""
+
+    def __init__(self, **options: Any) -> None:
+        """A table with one line below the headings, unless options say otherwise."""
+        plain = {"box": SIMPLE_HEAD, "pad_edge": False, "collapse_padding": True}
+        super().__init__(**{**plain, **options})
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render in as many columns as there is room for."""

@@ -11,3 +11,13 @@ def counted(count: int, noun: str) -> str:
 def percent(share: float | None) -> str:
     """A share in percent with one decimal; a dash where there is none."""
     return "-" if share is None else f"{100 * share:.1f}"
+
+
+def points(value: float, low: float, high: float) -> str:
+    """A change of a share in points with its interval: ``+1.0 (-0.5 to +2.5)``."""
+    return f"{100 * value:+.1f} ({ends(low, high)})"
+
+
+def ends(low: float, high: float) -> str:
+    """The ends of the interval of a change, in points."""
+    return f"{100 * low:+.1f} to {100 * high:+.1f}"
