@@ -64,6 +64,7 @@ _OLD = {
     ("regrade",): ("judge", "--match", "tags"),
     ("train", "plan"): ("plan", "--backend", "local"),
     ("train", "show"): ("plan",),
+    ("models", "list"): ("doctor",),
     ("run", "--pin"): ("sweep", "--no-push", "--study"),
 }
 """What commands were called, for one release."""

@@ -93,8 +93,9 @@ def test_regrade_says_what_it_did_not_find(tmp_path: Path) -> None:
         ("in.csv", "story,question,text\na,b,c\n", ("story, question, text", "missing: answer")),
         ("in.csv", "answer,response\n", ("holds no answers",)),
         ("in.csv", "", ("holds no answers",)),
-        ("in.jsonl", '{"answer": 1, "response": "x"}', ("answer must be text", "int")),
-        ("in.jsonl", '{"answer": "a", "response": null}', ("response must be text",)),
+        ("in.jsonl", '{"answer": true, "response": "x"}', ("answer must be text", "bool")),
+        ("in.jsonl", '{"answer": null, "response": "x"}', ("line 1", "answer is empty")),
+        ("in.jsonl", '{"answer": "a", "response": ["b"]}', ("response must be text",)),
     ],
 )
 def test_bad_files(tmp_path: Path, name: str, content: str, words: tuple[str, ...]) -> None:

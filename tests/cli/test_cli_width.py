@@ -58,7 +58,7 @@ def test_plans_of_training() -> None:
     text = typed("plan", *cell)
     for name in ("update", "sampling", "host"):
         assert name in text.split()
-    assert "\n  actor_rollout_ref.ref.log_prob_max_token_len_per_gpu = 98304  (16384)\n" in text
+    assert "\n  data.train_files = train.parquet  (~/data/rlhf/gsm8k/train.parquet)\n" in text
 
 
 @pytest.mark.parametrize("columns", [80, 200])

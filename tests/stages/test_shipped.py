@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from random import Random
+from shutil import copytree
 
 import pytest
 
@@ -15,6 +16,7 @@ from pipeline.config.params import BaseEntry
 from pipeline.config.sources import HiTomSource
 from pipeline.engine.device import set_up_torch
 from pipeline.formats.files import file_digest, folder_digests, size
+from pipeline.ops.check.doctor import shipped
 from pipeline.stages.shipping import FOLDER, ShippedModel, remake, shipped_models
 from pipeline.tom.generate import hi_tom_free
 from pipeline.tom.generate.hi_tom_free import FreeScene
@@ -128,6 +130,17 @@ def test_the_models_in_the_checkout_are_those_that_its_studies_state() -> None:
         check(PROJECT / FOLDER / name, model.entry)
     assert {path.name for path in (PROJECT / FOLDER).iterdir()} == set(there)
     assert size(PROJECT / FOLDER) <= 8_000_000
+
+
+def test_the_doctor_names_a_model_that_is_missing(tmp_path: Path) -> None:
+    (whole,) = shipped(PROJECT)
+    assert whole.ok and whole.found.startswith("5 of 5 ")
+    copytree(PROJECT / "studies", tmp_path / "studies")
+    copytree(PROJECT / FOLDER, tmp_path / FOLDER)
+    (tmp_path / FOLDER / "nano-3" / CARD).unlink()
+    (found,) = shipped(tmp_path)
+    assert found.ok is False and found.found.startswith("4 of 5 ")
+    assert "tomrl models make nano-3" in found.repair
 
 
 def said_by_anybody(scene: FreeScene, outside: Sequence[str], random: Random) -> Sequence[Claim]:

@@ -50,6 +50,7 @@ def diagnose(root: Path) -> list[Finding]:
         _hardware,
         lambda: _mirror(os.environ.get(MIRROR_VARIABLE)),
         lambda: _paths(root),
+        lambda: shipped(root),
         _home,
         lambda: libraries(root),
     ]
@@ -144,6 +145,27 @@ def _home() -> Iterator[Finding]:
         yield Finding("prefect's home", str(check_prefect()), True)
     except UserError as error:
         yield Finding("prefect's home", os.environ.get("HOME") or "not set", False, str(error))
+
+
+def shipped(root: Path) -> Iterator[Finding]:
+    """Whether the models in ``models/`` are whole, and made by the recipes of their studies."""
+    from pipeline.stages.shipping import FOLDER, shipped_models
+    from pipeline.train.shipped import check
+
+    wrong = []
+    try:
+        models = shipped_models(root)
+    except UserError as error:
+        yield Finding("shipped models", "not known", False, str(error))
+        return
+    for name, model in models.items():
+        try:
+            check(root / FOLDER / name, model.entry)
+        except UserError as error:
+            wrong.append(str(error))
+    said = f"{len(models) - len(wrong)} of {len(models)} as their studies state"
+    if models:
+        yield Finding("shipped models", said, not wrong, "; ".join(wrong))
 
 
 def libraries(root: Path) -> Iterator[Finding]:

@@ -161,7 +161,8 @@ def _usage(example: Example, cell: Cell) -> Iterator[str]:
     yield "from transformers import pipeline\n"
     yield f"messages = {json.dumps(list(messages), indent=4, ensure_ascii=False)}"
     yield 'ask = pipeline("text-generation", MODEL)  # this folder, or its name on a hub'
-    yield 'print(ask(messages)[0]["generated_text"][-1]["content"])'
+    yield f"said = ask(messages, max_new_tokens={cell.evaluate.max_new_tokens})"
+    yield 'print(said[0]["generated_text"][-1]["content"])'
     yield "```\n"
     opened = (
         f", after the `{beginning(think=cell.evaluate.think)}` that the chat template puts there"
