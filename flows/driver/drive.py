@@ -72,7 +72,6 @@ def drive(
     commands: Commands,
     slots: int | None = None,
     jobs: int | None = None,
-    only: Sequence[str] = (),
 ) -> bool:
     """Run what is left of a study; return whether all of it is done.
 
@@ -81,7 +80,6 @@ def drive(
         commands: What runs commands, and stops them.
         slots: How much of their resource cells may take at a time; all there is if None.
         jobs: How many cells run at a time at most; as many as can be placed, if None.
-        only: The cells to run; all that are left if empty.
 
     Raises:
         RunFailed: If cells fail, or what they share, or the report.
@@ -104,13 +102,13 @@ def drive(
             return runner.submit(kind, given, wait_for=after)
 
         try:
-            return _drive(work, begin, only)
+            return _drive(work, begin)
         except BaseException:
             commands.stop()
             raise
 
 
-def _drive(work: Work, begin: Begin, only: Sequence[str]) -> bool:
+def _drive(work: Work, begin: Begin) -> bool:
     """Run what is left, the report too if nothing is then; return whether all of it is done."""
     params, graph, folder, changed = work.params, work.graph, work.folder, work.changed()
     for group in graph.shared:
@@ -127,15 +125,14 @@ def _drive(work: Work, begin: Begin, only: Sequence[str]) -> bool:
         publish(folder)
         return True
     log.info("%d of %d cells are left to do", len(left), len(params.cells))
-    chosen = [key for key in left if not only or key in only]
-    failed = _run_cells(work, chosen, begin)
+    failed = _run_cells(work, left, begin)
     if work.hopeless.why:
         raise RunFailed(f"{work.hopeless.why}. Mend it, then go on with: {folder.again}")
     if failed:
         leave_partial_report(folder)
         count = f"{len(failed)} of {len(params.cells)} cells failed"
         raise RunFailed(f"{count}; run them again with: {folder.again}", failed)
-    if work.commands.stopped or len(chosen) < len(left):
+    if work.commands.stopped:
         return False
     if left or not changed.isdisjoint(graph.last):
         _require(work, [begin(make_report, "report", partial(work.run, "report", graph.last))])

@@ -2,5 +2,5 @@
 
 `record` (what a sweep keeps), `start` (making one), `pin` (the commit that it is made from), `tree`
 (its worktree, and restoring what was made there), `places` (what they share), `deployed` (its
-flows), `push`, `status`, `cancel`, `outcome` (what MLflow is told).
+flows), `push`, `outcome` (what MLflow is told).
 """

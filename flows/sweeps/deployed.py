@@ -60,7 +60,6 @@ def run_sweep(
     name: str,
     checkout: str,
     concurrency: int | None = None,
-    only: tuple[str, ...] = (),
     pushing: bool = True,
 ) -> bool | State:
     """Run what is left of a sweep that this process owns, and return whether all of it is done.
@@ -70,17 +69,14 @@ def run_sweep(
         checkout: Folder of the checkout.
         concurrency: How much of their resource its cells may take at a time; all there is if
             absent.
-        only: The cells to run; all that are left if empty.
         pushing: Whether to bring results to the remote of the checkout, once all are there.
     """
     from flows.sweeps.record import SweepFolder
 
-    return _run(SweepFolder(Path(checkout), name), concurrency, only, pushing)
+    return _run(SweepFolder(Path(checkout), name), concurrency, pushing)
 
 
-def _run(
-    folder: SweepFolder, slots: int | None, only: tuple[str, ...] = (), pushing: bool = True
-) -> bool | State:
+def _run(folder: SweepFolder, slots: int | None, pushing: bool = True) -> bool | State:
     from flows.driver.stopping import until_stopped
     from flows.driver.work import RunFailed
     from flows.sweeps.outcome import track_quietly
@@ -88,7 +84,7 @@ def _run(
     from flows.sweeps.push import NotPushed
 
     os.environ.update(absolute_places(os.environ, folder.home))
-    run = partial(_sweep, folder, slots=slots, only=only, pushing=pushing)
+    run = partial(_sweep, folder, slots=slots, pushing=pushing)
     try:
         ended = until_stopped(folder.home, run)
     except (RunFailed, NotPushed) as failure:  # returned: Prefect prints tracebacks of what is not
@@ -97,16 +93,14 @@ def _run(
     return ended
 
 
-def _sweep(
-    folder: SweepFolder, commands: Commands, slots: int | None, only: tuple[str, ...], pushing: bool
-) -> bool:
+def _sweep(folder: SweepFolder, commands: Commands, slots: int | None, pushing: bool) -> bool:
     """Run what is left in the worktree, then bring it to the checkout, and to its remote."""
     from flows.driver.drive import drive
     from flows.sweeps.push import push_owed, pushes
     from flows.sweeps.tree import make_tree, restore
 
     make_tree(folder, commands)
-    if not drive(folder, commands, slots, only=only):
+    if not drive(folder, commands, slots):
         return False
     # Noted with the sweep's end: a push that is cut off is not forgotten.
     restore(folder, commands, pushes(folder.home) if pushing else [])

@@ -55,7 +55,7 @@ class SweepFolder(RunFolder):
 
     def __init__(self, home: Path, name: str) -> None:
         path = home / SWEEPS / name
-        again = f"tomrl sweep retry {name}"
+        again = f"tomrl sweep --name {name}"
         params = path / "params.yaml"
         super().__init__(home, name, path, path / "tree", params, path, f"sweep-{name}", again)
 

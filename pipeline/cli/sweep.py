@@ -12,7 +12,6 @@ from pipeline.base.ownership import owned
 from pipeline.base.processes import Terminated, raise_on_sigterm
 from pipeline.cli.sweep_table import table_of
 from pipeline.cli.terminal import Terminal
-from pipeline.config.lookup import lookup
 from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
@@ -48,7 +47,9 @@ def sweep(
     context: typer.Context,
     study: Annotated[
         str | None,
-        typer.Option(help="A study of `tomrl study list`; by default that of params.yaml."),
+        typer.Option(
+            help="A study of `tomrl study list`; by default that of the sweep, or of params.yaml."
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="Name of the sweep; by default that of its study.")
@@ -85,7 +86,10 @@ def begin(
     from pipeline.config.params_file import read_params
 
     root = find_root()
-    study = read_params(root / "params.yaml").study.name if study is None else study
+    if study is None and name is not None and (there := sweep_folder(root, name)).exists():
+        study = there.sweep().study
+    elif study is None:
+        study = read_params(root / "params.yaml").study.name
     check(root, study)
     folder = sweep_folder(root, study if name is None else name)
     raise_on_sigterm()
@@ -138,51 +142,6 @@ def status(
         console.print(table_of(found.rows()))
 
 
-@app.command()
-def retry(
-    name: Annotated[str, typer.Argument(help="A sweep, as `tomrl sweep status` lists it.")],
-    cells: Annotated[
-        list[str] | None, typer.Argument(help="Cells; by default all that failed.")
-    ] = None,
-    concurrency: Concurrency = None,
-    no_push: NoPush = False,
-) -> None:
-    """Run failed cells of a sweep again, and finish the sweep if nothing else is left.
-
-    Example: `tomrl sweep retry grid-mini nano-hi`
-    """
-    from flows.driver.record import standing
-    from flows.sweeps.record import sweep_folder
-
-    folder = sweep_folder(find_root(), name)
-    raise_on_sigterm()
-    with owned(folder.path, patience=0.0):
-        sweep, found = folder.sweep(), standing(folder)
-        for key in cells or ():
-            lookup(dict(found.cells), key, f"sweep {name}: cell")
-        chosen = cells or [key for key, each in found.cells.items() if each.state == "failed"]
-        if sweep.ended or not chosen:
-            console.say(f"no cell of sweep {name} has failed: nothing to run")
-            if not no_push:
-                _push_owed(folder)
-            return
-        _run(folder, concurrency, tuple(chosen), pushing=not no_push)
-
-
-@app.command()
-def cancel(name: Annotated[str, typer.Argument(help="A sweep that is running.")]) -> None:
-    """Stop a sweep that another process runs. Run it again, and it resumes from there.
-
-    Example: `tomrl sweep cancel grid-mini`
-    """
-    from flows.sweeps.cancel import cancel as stop
-    from flows.sweeps.record import sweep_folder
-
-    folder = sweep_folder(find_root(), name)
-    stop(folder)
-    console.say(f"stopped; to resume: tomrl sweep --study {folder.sweep().study} --name {name}")
-
-
 def _push_owed(folder: SweepFolder) -> None:
     """Push what a sweep that has ended could not push; exits 1 if it fails again."""
     from flows.driver.commands import Commands
@@ -202,13 +161,11 @@ def _push_owed(folder: SweepFolder) -> None:
     console.say(f"pushed what sweep {folder.name} could not push before: {' && '.join(owed)}")
 
 
-def _run(
-    folder: SweepFolder, concurrency: int | None, only: tuple[str, ...] = (), *, pushing: bool
-) -> None:
+def _run(folder: SweepFolder, concurrency: int | None, *, pushing: bool) -> None:
     """Run what is left of a sweep that this process owns; exits 1 if cells or a push fail."""
     from pipeline.cli.driving import driven
 
     with driven(folder):
         from flows.sweeps.deployed import run_sweep
 
-        run_sweep(folder.name, str(folder.home), concurrency, only, pushing)
+        run_sweep(folder.name, str(folder.home), concurrency, pushing)

@@ -167,8 +167,6 @@ _TYPED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("sweep --study maxi", ("'maxi'", "mini")),
     ("sweep --name ../x", ("'../x'", "a name has")),
     ("sweep status maxi", ("'maxi'", "none")),
-    ("sweep retry maxi", ("'maxi'", "none")),
-    ("sweep cancel maxi", ("'maxi'", "none")),
     ("repro maxi", ("'maxi'", "mini")),
     ("reward", ("Usage",)),
     ("reward score", ("Missing",)),

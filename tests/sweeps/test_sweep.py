@@ -202,16 +202,14 @@ def test_a_sweep_outlives_what_happens_to_it(reproduced: Path, seeded: Path) -> 
     study = seeded / "studies" / "mini.yaml"
     original = study.read_bytes()
 
-    # Two of one name; then it is cancelled.
+    # Two of one name; then it is stopped.
     with under_way(seeded, "--study", "mini", "--concurrency", "2") as first:
         second = sweep(seeded, "--study", "mini")
         assert second.returncode == 2 and f"kill {first.pid}" in second.stderr
-        cancelled = sweep(seeded, "cancel", "mini")
-        assert cancelled.returncode == 0, cancelled.stderr
+        first.terminate()
     assert first.returncode == 143 and "stopped; run it again" in _shown(seeded)
     found = standing(seeded)
     assert found["under_way"] is False and found["cells"][CELLS[1]]["state"] == "stopped"
-    assert sweep(seeded, "cancel", "mini").returncode == 2
 
     # One cell fails, of a cause that nobody needs to see twice; the study is edited meanwhile.
     shutil.rmtree(results, ignore_errors=True)
@@ -219,18 +217,16 @@ def test_a_sweep_outlives_what_happens_to_it(reproduced: Path, seeded: Path) -> 
     study.write_bytes(original.replace(b"steps: 4", b"steps: 3"))
     failed = sweep(seeded, "--study", "mini", "--concurrency", "2")
     assert failed.returncode == 1, failed.stdout + failed.stderr
-    assert "goes on with its copy" in failed.stdout
+    assert "goes on with its own copy" in failed.stdout
     assert "error: 1 of 3 cells failed" in failed.stderr and f"  {CELLS[1]}: " in failed.stderr
-    assert "tomrl sweep retry mini" in failed.stderr
+    assert "tomrl sweep --name mini" in failed.stderr
     cells = standing(seeded)["cells"]
     assert [cells[key]["state"] for key in CELLS] == ["done", "failed"]
     assert cells[CELLS[1]]["attempts"] == 2
     results.unlink()
 
     # It is tried again, and killed.
-    unknown = sweep(seeded, "retry", "mini", "nano-hi-s2")
-    assert unknown.returncode == 2 and "cell 'nano-hi-s2' does not exist" in unknown.stderr
-    with under_way(seeded, "retry", "mini") as third:
+    with under_way(seeded, "--name", "mini") as third:
         third.kill()
     assert standing(seeded)["cells"][CELLS[1]]["cause"] == "its sweep was killed"
 
