@@ -17,6 +17,7 @@ import pytest
 from benchmarks.made_study import write_results
 from pipeline.analysis.collect import collect
 from pipeline.analysis.ledger.claim import PaperClaim
+from pipeline.analysis.ledger.claims import claims
 from pipeline.analysis.ledger.decisions import detectable, equal_within
 from pipeline.analysis.ledger.evidence import (
     OTHERS,
@@ -28,7 +29,7 @@ from pipeline.analysis.ledger.evidence import (
     TopicVerdict,
     Who,
 )
-from pipeline.analysis.ledger.ledger import CLAIMS, entries, ledger, ledger_summary, re_runs_a_paper
+from pipeline.analysis.ledger.ledger import entries, ledger, ledger_summary, re_runs_a_paper
 from pipeline.analysis.ledger.measures import Measure, gain, rule_gain, states_no_more
 from pipeline.analysis.ledger.of_audit import audited_rules
 from pipeline.analysis.ledger.of_recorded import recorded_evidence
@@ -41,12 +42,9 @@ from pipeline.analysis.ledger.of_study import (
     untrained,
 )
 from pipeline.analysis.ledger.predicates import OTHER_PROMPT, as_published, rises, same
-from pipeline.analysis.ledger.rlvr import SETS
-from pipeline.analysis.ledger.rlvr import rl as rlvr
-from pipeline.analysis.ledger.shortcuts import imitating, thinking
-from pipeline.analysis.ledger.tom_rl import LARGE, MODELS, SMALL, WITH_YES_NO, rl, sft
 from pipeline.analysis.report import write_report
 from pipeline.analysis.samples import Recorded
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Cell, Params, TrainedCell
 from pipeline.config.study_files import find_study
@@ -71,6 +69,34 @@ from tests.analysis.made_evidence import (
 )
 from tests.conftest import PROJECT, TINY
 
+SMALL = ("qwen25-05b", "qwen25-15b", "qwen25-3b")
+LARGE = ("qwen25-7b", "qwen25-7b-1m")
+MODELS = (*SMALL, *LARGE)
+SETS = ("hi", "fan", "exp", "hi-fan", "hi-exp", "fan-exp", "hi-fan-exp")
+WITH_YES_NO = Who("qwen25-7b", "yes-no", "grpo")
+
+
+def rl(model: str) -> Who:
+    return Who(model, "study-1", "grpo")
+
+
+def sft(model: str) -> Who:
+    return Who(model, "study-1", "sft")
+
+
+def rlvr(data: str) -> Who:
+    return Who("qwen25-7b", data, "reinforce_plus_plus")
+
+
+def thinking(model: str, data: str = "balanced") -> Who:
+    return Who(model, data, "grpo")
+
+
+def imitating(model: str) -> Who:
+    return Who(model, "balanced", "sft")
+
+
+CLAIMS = claims()
 Sides = tuple[Evidence, Evidence]
 BOTH_SIZES = ("qwen25-3b", "qwen25-7b")
 B7, M7 = rl("qwen25-7b"), rl("qwen25-7b-1m")
@@ -570,3 +596,41 @@ def test_a_rule_on_one_kind_of_questions_counts_and_all_kinds_are_allowed_for() 
     found = measure.of(evidence({}, {"tomi": replace(whole, kinds=(kind, whole))}))
     assert found.value == alone.value == pytest.approx(0.4)
     assert found.high - found.low > alone.high - alone.low
+
+
+ROW = {"name": "a", "source": "b", "says": "c", "needs": "d"}
+
+
+@pytest.mark.parametrize(
+    ("decide", "said"),
+    [
+        ("{rise: {gain: [m, hi_tom]}}", "claim a: found 'rise'; allowed: above, as_published"),
+        ("{rises: {gained: [m, hi_tom]}}", "claim a: found 'gained'; allowed: gain, late, lead"),
+        ("{rises: {gain: [m]}}", "claim a: gain: missing a required argument: 'topic'; it takes"),
+        ("{rises: {gain: [m, hi_tom, first]}}", "claim a: found 'first'; allowed: int or NoneType"),
+        ("{rises: {gain: [m, hi_tom]}, over: 1.0}", "claim a: rises: got an unexpected keyword"),
+        ("rises", "claim a: found 'rises'; allowed: above"),
+    ],
+)
+def test_a_row_that_is_no_claim_is_refused(tmp_path: Path, decide: str, said: str) -> None:
+    row = "".join(f", {name}: {value}" for name, value in ROW.items())
+    path = tmp_path / "claims.yaml"
+    path.write_text(f"claims: [{{decide: {decide}{row}}}]")
+    with pytest.raises(UserError, match=re.escape(said)):
+        claims(path)
+    path.write_text(f"claims: [{{{row.removeprefix(', ')}}}]")
+    with pytest.raises(UserError, match="claim a: found name, needs, says, source; needed: decide"):
+        claims.__wrapped__(path)
+
+
+def test_one_test_stands_for_several(tmp_path: Path) -> None:
+    row = "".join(f", {name}: {value}" for name, value in ROW.items())
+    path = tmp_path / "claims.yaml"
+    test, names = '{rises: {gain: ["{m}/study-1/grpo", hi_tom]}}', "[qwen25-3b, qwen25-7b]"
+    path.write_text(f"claims: [{{decide: {{every: {test}, for: {{m: {names}}}}}{row}}}]")
+    (claim,) = claims(path)
+    why = claim.decided(Evidence({})).why
+    assert why == "no results of 3B after grpo on study-1, 7B after grpo on study-1"
+    path.write_text(f"claims: [{{decide: {{every: {test}, for: {{n: {names}}}}}{row}}}]")
+    with pytest.raises(UserError, match="claim a: every: for says nothing of 'm'"):
+        claims.__wrapped__(path)

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from pipeline.analysis.ledger import rlvr, shortcuts, tom_rl
 from pipeline.analysis.ledger.claim import Entry
+from pipeline.analysis.ledger.claims import claims
 from pipeline.analysis.ledger.decisions import WORDS
 from pipeline.analysis.ledger.evidence import Evidence
 from pipeline.analysis.ledger.of_study import evidence_of
@@ -16,7 +16,6 @@ from pipeline.analysis.samples import Recorded
 from pipeline.formats.foreign import markdown_table
 from pipeline.formats.plural import counted
 
-CLAIMS = (*tom_rl.CLAIMS, *rlvr.CLAIMS, *shortcuts.CLAIMS)
 HEADINGS = ("claim", "made in", "it says", "word", "by what")
 
 _RE_RUN = re.compile(r"arXiv \d{4}\.\d{5}(?: and arXiv \d{4}\.\d{5})*")
@@ -39,7 +38,7 @@ def re_runs_a_paper(paper: str | None) -> bool:
 
 def entries(evidence: Evidence) -> list[Entry]:
     """Every claim with what evidence decides of it."""
-    return [claim.decided(evidence) for claim in CLAIMS]
+    return [claim.decided(evidence) for claim in claims()]
 
 
 def ledger_summary(found: Sequence[Entry]) -> str:
