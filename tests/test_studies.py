@@ -77,7 +77,7 @@ def test_every_study_but_the_re_run_of_study_1_pays_strict_matches(name: str) ->
 
 def _shows_recounts(name: str) -> bool:
     traces = (getattr(s, "trace", None) for s in find_study(PROJECT, name).acquire.values())
-    return not {"recount", "walk"}.isdisjoint(traces)
+    return not {"recount", "walk", "track"}.isdisjoint(traces)
 
 
 def test_every_study_of_a_paper_or_of_recounts_tries_the_reasoning_of_its_models() -> None:
