@@ -16,7 +16,7 @@ from pipeline.ops.cluster.client import Address, Client
 from tests.conftest import PROJECT
 
 JOB = "tomrl-proof-abcde"
-RAN = ["doctor --gpu", "repro smoke-gpu"]
+RAN = ["doctor --gpu", "run smoke-gpu"]
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_study_runs_on_its_own_cluster_and_gives_it_back(
     """Also one that is refused, with exactly the environment that its manifest gives it."""
     done, _ = prove(checkout, head, bad="-study", name="study")
     assert done.returncode == 0, "it is not begun again"
-    assert (checkout.parent / "ran").read_text().splitlines() == ["repro tom-rl"]
+    assert (checkout.parent / "ran").read_text().splitlines() == ["run tom-rl"]
     environment = (checkout.parent / "ran.environment").read_text().splitlines()
     assert f"RAY_ADDRESS={head.url}" in environment
     assert not [line for line in environment if line.startswith(("PREFECT_", "MLFLOW_"))]
