@@ -21,6 +21,8 @@ LARGEST_FILE = 512 << 10
 """Bytes; the largest study in ``studies/`` has 7,000, expanded 80,000."""
 DEEPEST = 20
 """Levels; ``params.yaml`` has 8."""
+MOST_VALUES = 50_000
+"""Of a file, those counted again that aliases repeat."""
 LONGEST_NUMBER = 40
 """Characters."""
 _WIDEST = 10_000
@@ -153,6 +155,8 @@ def parse_yaml(path: Path, data: bytes) -> Document:
         raise UserError(f"{path} is not valid YAML: {said}") from None
     except MarkedYAMLError as error:
         raise UserError(f"{path} is not valid YAML: {_said(error)}") from None
+    if node is not None and _values_in(path, node, {}) > MOST_VALUES:
+        raise UserError(f"{path} has too many values; at most {MOST_VALUES:,} are allowed")
     try:
         content = None if node is None else yaml.constructor.construct_document(node)
     except ConstructorError as error:
@@ -162,6 +166,17 @@ def parse_yaml(path: Path, data: bytes) -> Document:
     if content is None:
         raise UserError(f"{path} holds nothing")
     return Document(content, node)
+
+
+def _values_in(path: Path, node: Node, known: dict[int, int], depth: int = 0) -> int:
+    """The number of values in one, as often as aliases repeat them."""
+    if depth > DEEPEST:  # an alias may be of what it stands in
+        line = node.start_mark.line + 1
+        raise UserError(f"{path} is not valid YAML: line {line}: nested more than {DEEPEST} levels")
+    if id(node) not in known:
+        inside = (_values_in(path, each, known, depth + 1) for *_, each in _inside(node))
+        known[id(node)] = 1 + sum(inside)
+    return known[id(node)]
 
 
 def read_bytes(path: Path) -> bytes:

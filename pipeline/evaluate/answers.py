@@ -39,6 +39,7 @@ _MAY_BE_NUMBERS = ("answer", "response")
 _LONGEST_WRITTEN_OUT = 10_000
 _TEXTS_ABREAST = re.compile(r"['\"]\s+['\"]")
 
+_LARGEST_ID = 1 << 64
 _LARGEST_WHOLE = 1 << 53
 """Up to here every whole number is one of its own as a float."""
 
@@ -326,7 +327,7 @@ def whole_number(value: object) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(value)
-    if isinstance(value, int):
+    if isinstance(value, int) and abs(value) < _LARGEST_ID:
         return value
     try:
         number = float(value)

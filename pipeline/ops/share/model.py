@@ -161,7 +161,8 @@ def _usage(example: Example, cell: Cell) -> Iterator[str]:
     yield "from transformers import pipeline\n"
     yield f"messages = {json.dumps(list(messages), indent=4, ensure_ascii=False)}"
     yield 'ask = pipeline("text-generation", MODEL)  # this folder, or its name on a hub'
-    yield f"said = ask(messages, max_new_tokens={cell.evaluate.max_new_tokens})"
+    drawn = f"do_sample={bool(cell.evaluate.temperature)}"
+    yield f"said = ask(messages, max_new_tokens={cell.evaluate.max_new_tokens}, {drawn})"
     yield 'print(said[0]["generated_text"][-1]["content"])'
     yield "```\n"
     opened = (
