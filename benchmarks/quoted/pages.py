@@ -49,9 +49,14 @@ _smol = partial(_of_study, "smol")
 PAGES: Mapping[str, Mapping[str, Block]] = {
     "README.md": {
         "one run": _mini(one_run.first_screen),
+        "control": _of_study("control", one_run.first_screen),
         "real": _of_study("smol-seeds", real.first_screen),
     },
-    "docs/mini.md": {"table": _mini(one_run.result_table), "one run": _mini(one_run.what_it_shows)},
+    "docs/mini.md": {
+        "table": _mini(one_run.result_table),
+        "one run": _mini(one_run.what_it_shows),
+        "control": _of_study("control", one_run.result_table),
+    },
     "docs/smol.md": {
         "opening": _smol(real.opening),
         "table": _smol(real.benchmarks),

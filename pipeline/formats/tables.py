@@ -56,7 +56,7 @@ def read_table(path: Path) -> Iterator[Row]:
         with _opened(path) as file:
             known = OtherTool(path)
             for where, row in _KINDS[kind](path, file):
-                if any(map(_holds_something, row.values())) and known.is_new(row):
+                if (not row or any(map(_holds_something, row.values()))) and known.is_new(row):
                     yield where, known.read(where, row)
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None

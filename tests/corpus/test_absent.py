@@ -41,7 +41,7 @@ def test_rows_of_nothing_are_none(tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     path.write_text(f"id,answer,response\n1,blue_jar,{SAID}\n2,red_box,{SAID}\n,,\n,,\n")
     assert _graded(path) == {"all": (2, 0.5)}
-    nulls = _lines(tmp_path, [{"answer": "red_box", "response": SAID}, {"answer": None}, {}])
+    nulls = _lines(tmp_path, [{"answer": "red_box", "response": SAID}, {"answer": None}])
     assert _graded(nulls) == {"all": (1, 0.0)}
 
 

@@ -73,9 +73,9 @@ def test_a_file_of_several_frames_is_refused(mirror: Path, tmp_path: Path) -> No
 
 
 def test_a_study_that_does_not_acquire_the_prompt_is_told() -> None:
-    content = find_study(PROJECT, "rlvr").model_dump()
-    content["evaluate"]["prompt"] = "tom-rl"
-    (mistake,) = task_mistakes(content)
+    study = find_study(PROJECT, "rlvr")
+    evaluate = study.evaluate.model_copy(update={"prompt": "tom-rl"})
+    (mistake,) = task_mistakes(study.model_copy(update={"evaluate": evaluate}))
     assert mistake.place == ("evaluate", "prompt") and "source tom_rl; name it" in mistake.text
     with pytest.raises(UserError, match="does not acquire"):
         maker("tom-rl")
