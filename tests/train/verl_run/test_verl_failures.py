@@ -39,7 +39,6 @@ NVCC = "RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda
 HEADER = "/tmp/x/main.c:5:10: fatal error: Python.h: No such file or directory"
 LAYER = "TypeError: FlashAttentionImpl.__init__() got an unexpected keyword argument 'layer_idx'"
 DRIVER = "RuntimeError: The NVIDIA driver on your system is too old (found version 12020)."
-FREE = "ValueError: Total available GPUs 1 is less than total desired GPUs 4"
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +62,13 @@ def where() -> dict[str, object]:
         (HEADER, ("no compiler: ", "python3-dev")),
         (LAYER, ("unknown attention: ", "dual_chunk_attention_config")),
         (DRIVER, ("old driver: ", "580 or newer")),
-        (FREE, ("GPUs 1 is less than", "GPUs 4", "cells.a.train.cluster.gpus (now 2)")),
     ],
 )
 def test_a_failure_names_what_to_change(
     where: dict[str, object], line: str, parts: tuple[str, ...]
 ) -> None:
     said = judge(["Traceback", line, "later"], where, stepped=False)
-    assert said is not None and said.again == (line == FREE)
+    assert said is not None and not said.again
     for part in parts:
         assert part in said.message
     assert "\x1b" not in said.message and "\n" not in said.message
