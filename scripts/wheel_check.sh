@@ -4,11 +4,13 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-most_mb=${MOST_MB:-480}
+most_mb=${MOST_MB:-560}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 uv=$PWD/.venv/bin/uv
-"$uv" build --quiet --wheel --out-dir "$work" .
+mkdir "$work/source" # what earlier builds left behind stays out
+git ls-files -z pipeline flows pyproject.toml README.md LICENSE | xargs -0 cp --parents -t "$work/source"
+"$uv" build --quiet --wheel --out-dir "$work" "$work/source"
 "$uv" venv --quiet --python .venv/bin/python "$work/venv"
 "$uv" pip install --quiet --python "$work/venv/bin/python" -c requirements/main.txt "$work"/tomrl-*.whl
 size=$(du -sm "$work/venv" | cut -f1)

@@ -51,7 +51,6 @@ EXTRAS = dict.fromkeys(
         "tokenizers",
         "safetensors",
         "huggingface_hub",
-        "matplotlib",
         "openai",
     ),
     "train",
