@@ -31,7 +31,7 @@ def test_the_smoke_study_goes_through(start: Start, tmp_path: Path) -> None:
         small = {"prompts_per_step": 4, "rollouts": 4, "max_prompt_tokens": 200}
         study["train"] |= {**small, "max_new_tokens": 24, "precision": "float32"}
         study["train"]["cluster"]["overrides"] = SETTINGS
-    run = start(checkout, "tomrl", "repro", "smoke-gpu")
+    run = start(checkout, "tomrl", "run", "smoke-gpu")
     assert run.wait() == 0, run.output
     assert "step 5 merged and kept" in run.output
     assert read_json(checkout / "runs" / "smoke-gpu" / CELL / "judge" / "verdicts.json")

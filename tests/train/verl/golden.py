@@ -29,6 +29,7 @@ def plans_of_study(path: Path) -> dict[str, Plan]:
     """The plans of a study's first trained cell and of its first that imitates, by cell.
 
     Cells with a schedule of the learning rate are for the local trainer; verl refuses them by name.
+    A study of nothing else has no plans.
     """
     params = expand(load_study(path))
     trained = {
@@ -36,6 +37,8 @@ def plans_of_study(path: Path) -> dict[str, Plan]:
         for key, cell in params.cells.items()
         if isinstance(cell, TrainedCell) and cell.train.learning_rate_schedule == "constant"
     }
+    if not trained:
+        return {}
     imitating = [key for key, cell in trained.items() if isinstance(cell.algorithm, Sft)]
     return {key: _plan(params, trained, key) for key in (next(iter(trained)), *imitating[:1])}
 
@@ -85,7 +88,8 @@ def main() -> None:
         old.unlink()
     FOLDER.mkdir(exist_ok=True)
     for name, path in study_files(PROJECT).items():
-        (FOLDER / f"{name}.yaml").write_text(text_of(path), encoding="utf-8")
+        if text := text_of(path):
+            (FOLDER / f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
