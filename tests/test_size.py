@@ -21,13 +21,13 @@ BUDGETS = {
     "pipeline/analysis": 5140,
     "pipeline/audit": 941,
     "pipeline/base": 767,
-    "pipeline/cli": 3062,
+    "pipeline/cli": 3146,
     "pipeline/config": 1763,
     "pipeline/data": 1716,
     "pipeline/engine": 1739,
-    "pipeline/evaluate": 1922,
-    "pipeline/formats": 932,
-    "pipeline/judge": 1790,
+    "pipeline/evaluate": 2166,
+    "pipeline/formats": 954,
+    "pipeline/judge": 1847,
     "pipeline/model": 872,
     "pipeline/ops": 0,
     "pipeline/ops/check": 497,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5286,
     "pipeline/train": 2450,
     "scripts": 300,
-    "tests": 36038,
+    "tests": 36264,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
 same commit."""

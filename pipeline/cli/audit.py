@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,28 +13,18 @@ from rich.table import Table
 from pipeline.base.errors import UserError
 from pipeline.base.progress import ProgressReport
 from pipeline.cli.output import check_output, is_standard_output, write_output
+from pipeline.cli.questions import RawOption, examples_of
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.formats.plural import percent
-from pipeline.ops.driver.checkout import find_root
-from pipeline.tasks import registry
-from pipeline.tasks.example import Example
 
 if TYPE_CHECKING:
     from pipeline.audit.contamination import Overlap
     from pipeline.audit.records import Audit, Baselines, ColumnAudit, Leak, RuleGroup
 
-MIRROR_VARIABLE = "TOMRL_DATA_MIRROR"
 _FEW_TYPES = 4
 _GROUPS_IN_TABLE = 5  # so many fit on 80 columns
 _RESPONSE_WIDTH = 30  # a constant may be as long as a sentence
-RawOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder with one subfolder per source. By default data/STUDY/raw, then the folder "
-        f"that {MIRROR_VARIABLE} names."
-    ),
-]
 
 
 def audit(
@@ -80,11 +69,11 @@ def audit(
     tests, columns, overlaps, training = {}, {}, {}, {}
     with ProgressReport("audit", len(asked) + len(trained), beside=True) as progress:
         for done, name in enumerate(asked, 1):
-            tests[name] = _examples(name, raw)
+            tests[name] = examples_of(name, raw)
             columns[name] = set_audit(tests[name])
             progress.at(done, name)
         for done, name in enumerate(trained, 1 + len(asked)):
-            examples = _examples(name, raw)
+            examples = examples_of(name, raw)
             known = Fingerprints.of(examples, ngram)
             overlaps[name] = {test: known.overlap(rows) for test, rows in tests.items()}
             training[name] = won_without_answer(read_all(examples))
@@ -121,30 +110,6 @@ def _fail_on_leak(console: Terminal, overlaps: Mapping[str, Mapping[str, Overlap
     except UserError as error:
         console.print(f"[red]leak:[/] {escape(str(error).split('. The study')[0])}")
         raise typer.Exit(1) from None
-
-
-def _folders(raw: Path | None) -> list[Path]:
-    """Where raw sources are looked for."""
-    if raw is not None:
-        if not raw.is_dir():
-            raise UserError(f"--raw {raw}: no such folder")
-        return [raw]
-    mirror = os.environ.get(MIRROR_VARIABLE)
-    acquired = sorted((find_root() / "data").glob("*/raw"))
-    return [*acquired, *([Path(mirror)] if mirror else [])]
-
-
-def _examples(name: str, raw: Path | None) -> list[Example]:
-    task, folders = registry.get(name), _folders(raw)
-    complete = lambda folder: all((folder / source).is_dir() for source in task.sources)  # noqa: E731
-    folder = next(filter(complete, folders), None)
-    if folder is None:
-        raise UserError(
-            f"task {name}: source {', '.join(task.sources)} is not complete in "
-            f"{' or '.join(map(str, folders)) or 'this checkout'}; use a study that acquires it "
-            f"and run `dvc repro acquire`, or set {MIRROR_VARIABLE}, or give --raw"
-        )
-    return task.examples(folder)
 
 
 def _sizes_table(columns: Mapping[str, ColumnAudit]) -> Table:

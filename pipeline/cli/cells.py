@@ -31,8 +31,8 @@ BenchmarkOption = Annotated[
     typer.Option(
         "--benchmark",
         "-b",
-        help="The task whose questions were answered. Default: hi_tom for a file, every task of a "
-        "cell.",
+        help="The task whose questions were answered. Default: for a file, the one whose parser "
+        "reads most of its stories; every task of a cell.",
     ),
 ]
 
@@ -55,8 +55,10 @@ class Side:
 
 
 def names_cell(source: Path) -> bool:
-    """Whether an argument names a cell or a folder: a file is there, or has an ending."""
-    return source.is_dir() or not (source.is_file() or source.suffix)
+    """Whether an argument names a cell or its folder, not a file or a folder of responses."""
+    if source.is_dir():
+        return any((folder / GRADES).is_file() for folder in (source, source / "evaluate"))
+    return not (source.is_file() or source.suffix)
 
 
 def items_by_task(name: str, benchmark: str | None = None) -> Mapping[str, list[Item]]:

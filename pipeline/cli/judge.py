@@ -11,6 +11,8 @@ import typer
 
 from pipeline.base.errors import UserError
 from pipeline.cli.cells import CELL, BenchmarkOption, answers_by_task, names_cell
+from pipeline.cli.foreign import FileOfAnswers
+from pipeline.cli.questions import RawOption
 from pipeline.cli.reading import TABLE
 from pipeline.cli.regrade import Match, regrade
 from pipeline.cli.tables import make_table
@@ -32,12 +34,20 @@ def judge(
         Path,
         typer.Argument(
             metavar="FILE|CELL",
-            help=f"{TABLE} Columns: story, question, answer and response (or "
-            "model_answer); optional are id, choices and order (or question_order). With --match, "
-            f"response and answer are enough. Or {CELL}.",
+            help=f"{TABLE} Columns: story, question, answer and response; optional are id, "
+            "choices and order. Other usual names are known, prompts and chats are taken apart. "
+            f"With --match, response and answer are enough. Or {CELL}.",
         ),
     ],
     benchmark: BenchmarkOption = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="What fields of the file hold, where the guess is wrong: story=actions,id=doc.id. "
+            "A dot leads into a nested field.",
+        ),
+    ] = None,
+    raw: RawOption = None,
     before: Annotated[
         Path | None,
         typer.Option(help="What the same model answered before training, to compare with."),
@@ -62,26 +72,32 @@ def judge(
 ) -> None:
     """Judge what answers follow: beliefs, a simpler mind or a rule; and if reasoning is faithful.
 
-    Answers are read from tags or JSON; short responses are taken as they are. Where an answer is
-    read in fewer than 90 % there is no verdict. Intervals are 95 %, by story. docs/verdict.md
-    defines the verdicts.
+    Answers are read in the forms that models give them. Where one is read in fewer than 90 % there
+    is no verdict. Rows without a story are joined with the questions of --benchmark by id, or by
+    their text. Intervals are 95 %, by story. docs/verdict.md defines the verdicts.
 
     Example: `tomrl judge responses.jsonl --benchmark hi_tom`, `tomrl judge mini/nano-cued` or
     `tomrl judge answers.csv --match expanded`
     """
+    if match is not None and before is not None:
+        raise UserError("--before is for the verdict; leave out --match")
+    if names_cell(source):
+        for option, given in (("--before", before), ("--columns", columns), ("--raw", raw)):
+            if given is not None:
+                raise UserError(
+                    f"{option} goes with a file; of a cell the report has what training did to its "
+                    "responses: tomrl report"
+                )
+    needed = (
+        ("story", "question", "answer", "response") if match is None else ("answer", "response")
+    )
+    file = None if names_cell(source) else FileOfAnswers.of(source, benchmark, needed, columns, raw)
     if match is not None:
-        if before is not None:
-            raise UserError("--before is for the verdict; leave out --match")
-        regrade(source, benchmark, match, as_json=as_json)
+        regrade(file or source, benchmark, match, as_json=as_json)
         return
-    if not names_cell(source):
-        _judge_file(source, benchmark or "hi_tom", before, as_json=as_json)
+    if file is not None:
+        _judge_file(file, before, as_json=as_json)
         return
-    if before is not None:
-        raise UserError(
-            "--before goes with a file; of a cell the report has what training did to its "
-            "responses: tomrl report"
-        )
     judged = dict(_judge_cell(str(source), benchmark))
     if as_json:
         print(json.dumps({task: _as_json(*found) for task, found in judged.items()}))
@@ -91,23 +107,24 @@ def judge(
         _show(*found)
 
 
-def _judge_file(source: Path, benchmark: str, before: Path | None, *, as_json: bool) -> None:
+def _judge_file(file: FileOfAnswers, before: Path | None, *, as_json: bool) -> None:
     from pipeline.judge.counted import judge_file, reasons_of
     from pipeline.judge.signatures import response_collapse, single_signatures
-    from pipeline.tasks import registry
 
-    task = registry.get(benchmark)
-    judged = judge_file(source, task)
+    judged = judge_file(file.path, file.task, how=file.how)
     signatures = single_signatures(judged.items, judged.reasons)
     if before is not None:
-        signatures.append(response_collapse(reasons_of(before, task), judged.reasons))
+        signatures.append(response_collapse(reasons_of(before, file.task), judged.reasons))
     if as_json:
         failed = {"failed": len(judged.failed)} if judged.failed else {}
-        print(json.dumps(_as_json(judged.verdict, signatures) | failed))
+        print(json.dumps(_as_json(judged.verdict, signatures) | file.as_json() | failed))
         return
+    console = Terminal()
+    for line in file.said():
+        console.say(line)
     if judged.failed:
         why = ", ".join(dict.fromkeys(judged.failed))[:200]
-        Terminal().say(f"never answered  {len(judged.failed)} of the questions ({why}); left out.")
+        console.say(f"never answered  {len(judged.failed)} of the questions ({why}); left out.")
     _show(judged.verdict, signatures)
 
 

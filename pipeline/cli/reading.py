@@ -7,7 +7,10 @@ from pathlib import Path
 
 from pipeline.base.errors import UserError
 
-TABLE = "JSON lines, JSON, CSV, parquet, or samples of Inspect (.eval) or lm-evaluation-harness."
+TABLE = (
+    "JSON lines, JSON, CSV, Excel, parquet, samples of Inspect (.eval) or lm-evaluation-harness, "
+    "or a folder with a text file for each response, named by the question's id."
+)
 """What :mod:`pipeline.formats.tables` reads, for whoever asks for help."""
 
 

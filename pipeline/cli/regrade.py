@@ -8,7 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.cli.cells import items_by_task, names_cell
+from pipeline.cli.cells import items_by_task
+from pipeline.cli.foreign import FileOfAnswers
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 
@@ -24,14 +25,16 @@ class Match(StrEnum):
     TAGS = "tags"
 
 
-def regrade(source: Path, benchmark: str | None, match: Match, *, as_json: bool) -> None:
+def regrade(
+    source: FileOfAnswers | Path, benchmark: str | None, match: Match, *, as_json: bool
+) -> None:
     """Grade the answers of a file or a cell again, and print their accuracy by belief order."""
-    if not names_cell(source):
-        graded = _grade_file(source, benchmark or "hi_tom", match)
+    if isinstance(source, FileOfAnswers):
+        graded = _grade_file(source, match)
         if as_json:
             print(json.dumps(_as_json(graded, match)))
         else:
-            _show(graded, source.name, benchmark or "hi_tom", match)
+            _show(graded, source.path.name, source.task.name, match)
         return
     by_task = dict(_grade_cell(str(source), benchmark, match))
     if as_json:
@@ -41,13 +44,12 @@ def regrade(source: Path, benchmark: str | None, match: Match, *, as_json: bool)
         _show(graded, str(source), task, match)
 
 
-def _grade_file(source: Path, benchmark: str, match: Match) -> Regraded:
+def _grade_file(file: FileOfAnswers, match: Match) -> Regraded:
     from pipeline.evaluate.answers import read_answers
     from pipeline.evaluate.regrade import regrade as grade_again
-    from pipeline.tasks import registry
 
-    task = registry.get(benchmark)
-    return grade_again(read_answers(source, task, ("answer", "response")), task, match.value)
+    answers = read_answers(file.path, file.task, ("answer", "response"), file.how)
+    return grade_again(answers, file.task, match.value)
 
 
 def _grade_cell(name: str, benchmark: str | None, match: Match) -> Iterator[tuple[str, Regraded]]:

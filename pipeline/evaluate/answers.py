@@ -6,32 +6,21 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from pipeline.base.errors import UserError
+from pipeline.evaluate.joined import Asked
+from pipeline.evaluate.naming import NAMES, Naming, naming_of
 from pipeline.formats.other_logs import FAILED
 from pipeline.formats.tables import LONGEST_FIELD, Row, read_table
 from pipeline.tasks import registry
 from pipeline.tasks.example import AnswerKind, Example
+from pipeline.tasks.plain import split_letter
 from pipeline.tom.parse.text import without_options
 from pipeline.tom.solve import split_choices
-
-NAMES: Mapping[str, tuple[str, ...]] = {
-    "id": ("id",),
-    "story": ("story",),
-    "question": ("question",),
-    "choices": ("choices",),
-    "answer": ("answer", "ground_truth"),
-    "order": ("order", "question_order"),
-    "question_type": ("question_type",),
-    "answer_kind": ("answer_kind",),
-    "meta": ("meta",),
-    "response": ("response", "model_answer", "completion"),
-}
-"""What a column or field may be called, by what it holds; the first name found counts."""
 
 _KINDS = get_args(AnswerKind)
 _MAY_BE_NUMBERS = ("answer", "response")
@@ -60,6 +49,32 @@ class AnsweredQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class How:
+    """How a file of other people's answers is read, beyond what it says itself.
+
+    Attributes:
+        columns: Its fields by what they hold, where a person says so; see :class:`Naming`.
+        benchmark: In whose words the stories are; by default those of the task.
+        asked: The questions that were asked, for rows without a story.
+        rows: The rows, where they lie in no file.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    benchmark: str | None = None
+    asked: Asked | None = None
+    rows: Sequence[Mapping[str, Any]] | None = None
+
+    def read(self, path: Path) -> Iterator[Row]:
+        """The rows as they are given, each with its place."""
+        if self.rows is None:
+            return read_table(path)
+        return ((f"row {number}", row) for number, row in enumerate(self.rows, 1))
+
+
+HOW = How()
+
+
+@dataclass(frozen=True, slots=True)
 class Reader:
     """How the rows of a file are read: whose questions they are, and what every row must have.
 
@@ -67,12 +82,16 @@ class Reader:
         path: The file.
         task: The name of the task.
         needed: Which of ``NAMES`` every row must have.
+        benchmark: In whose words the stories are; by default those of the task.
+        naming: How the fields are named.
         failed: What is said of samples that never got an answer, as the rows are read.
     """
 
     path: Path
     task: str
     needed: tuple[str, ...]
+    benchmark: str | None = None
+    naming: Naming = field(default_factory=Naming)
     failed: list[str] = field(default_factory=list)
 
     def answer(self, where: str, row: Mapping[str, Any]) -> AnsweredQuestion:
@@ -82,22 +101,30 @@ class Reader:
             UserError: If the row is without a field that is needed, or one is of another kind.
         """
         columns = _columns(f"{self.path}, {where}", row, self.needed)
-        return _answered(self.path, where, row, columns, registry.get(self.task), self.needed)
+        task = registry.get(self.task)
+        answered = _answered(self.path, where, row, columns, task, self.needed)
+        if self.benchmark in (None, task.benchmark):
+            return answered
+        example = replace(answered.example, benchmark=self.benchmark)
+        return replace(answered, example=example)
 
 
-def read_answers(path: Path, task: registry.Task, needed: Sequence[str]) -> list[AnsweredQuestion]:
+def read_answers(
+    path: Path, task: registry.Task, needed: Sequence[str], how: How = HOW
+) -> list[AnsweredQuestion]:
     """Read a file of answers to questions of a task.
 
     Args:
         path: The file.
         task: Whose questions they are.
         needed: Which of ``NAMES`` every row must have.
+        how: What a person says of the file.
 
     Raises:
         UserError: If the file is missing, of another kind, damaged, without a field that is needed,
             or has an id twice; by file and row.
     """
-    reader, rows = open_answers(path, task, needed)
+    reader, rows = open_answers(path, task, needed, how)
     answers = [reader.answer(where, row) for where, row in rows]
     if reader.failed:
         raise UserError(
@@ -109,22 +136,33 @@ def read_answers(path: Path, task: registry.Task, needed: Sequence[str]) -> list
 
 
 def open_answers(
-    path: Path, task: registry.Task, needed: Sequence[str]
+    path: Path, task: registry.Task, needed: Sequence[str], how: How = HOW
 ) -> tuple[Reader, Iterator[Row]]:
     """The reader of a file, and its rows, which are read as they are asked for.
 
     Raises:
         UserError: As :func:`read_answers`; of a damaged row once it is asked for.
     """
-    reader = Reader(path, task.name, tuple(needed))
-    rows = _without_failed(read_table(path), reader.failed)
+    failed: list[str] = []
+    rows = _without_failed(how.read(path), failed)
     first = next(rows, None)
-    if first is None and reader.failed:
-        raise UserError(f"{path}: no question of it was answered ({reader.failed[0]}); ask again")
+    if first is None and failed:
+        raise UserError(f"{path}: no question of it was answered ({failed[0]}); ask again")
     if first is None:
         raise UserError(f"{path} holds no answers; write one row for each answer")
+    naming = naming_of(f"{path}, {first[0]}", first[1], how.columns)
+    named_rows = _named_rows(path, naming, how, chain([first], rows))
+    first = next(named_rows)
     _columns(str(path), first[1], needed)
-    return reader, chain([first], rows)
+    reader = Reader(path, task.name, tuple(needed), how.benchmark, naming, failed)
+    return reader, chain([first], named_rows)
+
+
+def _named_rows(path: Path, naming: Naming, how: How, rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows under our names, each with its question."""
+    for where, row in rows:
+        for each in naming.rows(f"{path}, {where}", row):
+            yield where, how.asked.joined(f"{path}, {where}", each) if how.asked else each
 
 
 def _without_failed(rows: Iterable[Row], failed: list[str]) -> Iterator[Row]:
@@ -151,8 +189,8 @@ def _columns(place: str, row: Mapping[str, Any], needed: Sequence[str]) -> dict[
     if missing := [thing for thing in needed if thing not in found]:
         wanted = ", ".join(" or ".join(NAMES[thing]) for thing in missing)
         raise UserError(
-            f"{place}: found the columns {', '.join(map(str, row))}; missing: {wanted}; rename "
-            "the columns, or name another file"
+            f"{place}: found the columns {', '.join(map(str, row))}; missing: {wanted}; say which "
+            f"they are, as in --columns {missing[0]}=NAME, or name another file"
         )
     return found
 
@@ -259,13 +297,14 @@ def _answered(
     if kind not in _KINDS:
         allowed = ", ".join(_KINDS)
         raise UserError(f"{path}, {where}: answer_kind is {kind!r}; allowed: {allowed}")
+    choices = _choices(path, where, held_in("choices"))
     example = Example(
         benchmark=task.benchmark,
         task=task.name,
         story=text("story").strip(),
         question=without_options(text("question")),
-        answer=text("answer"),
-        choices=_choices(path, where, held_in("choices")),
+        answer=_gold(text("answer"), choices),
+        choices=choices,
         order=_order(path, where, held_in("order")),
         question_type=text("question_type"),
         answer_kind=cast(AnswerKind, kind),
@@ -280,6 +319,16 @@ def _answered(
     if name is not None and isinstance(sample, int) and sample:
         name = f"{name}, sample {sample}"
     return AnsweredQuestion(where if name is None else name, example, text("response"))
+
+
+def _gold(answer: str, choices: tuple[str, ...] | None) -> str:
+    """The gold answer; one that is an option's letter, or has it in front, as that option."""
+    if not choices or answer in choices:
+        return answer
+    letter, said = (answer.lower(), "") if len(answer) == 1 else split_letter(answer)
+    place = ord(letter) - ord("a") if letter else -1
+    option = choices[place] if 0 <= place < len(choices) else None
+    return option if option is not None and said in ("", option) else answer
 
 
 def refuse_missing(row: Mapping[str, Any], names: Iterable[str], reader: str) -> None:

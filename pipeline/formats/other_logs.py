@@ -7,6 +7,7 @@ in ``doc`` or ``metadata``, stays under its own names.
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -135,9 +136,11 @@ def eval_rows(path: Path, file: IO[bytes]) -> Iterator[tuple[str, Mapping[str, A
     """Yield the samples of a log of Inspect.
 
     Raises:
-        UserError: If it is no such log, is packed in a way that this Python does not know, or is
-            damaged.
+        UserError: If it is no such log, or is damaged.
     """
+    if sys.version_info < (3, 14):
+        import zipfile_zstd  # type: ignore[import-untyped]  # noqa: F401  # zipfile's zstandard
+
     try:
         with zipfile.ZipFile(file) as log:
             members = [each for each in log.infolist() if each.filename.startswith(f"{INSPECT}/")]
@@ -148,11 +151,6 @@ def eval_rows(path: Path, file: IO[bytes]) -> Iterator[tuple[str, Mapping[str, A
                         f"{_LARGEST:,}"
                     )
                 yield member.filename, dict(json.loads(log.read(member)))
-    except NotImplementedError:  # packed with zstandard
-        raise UserError(
-            f"{path}: packed in a way that this Python does not read; write it as JSON with: "
-            f"inspect log convert {path} --to json --output-dir DIR"
-        ) from None
     except UserError:
         raise
     except Exception as error:  # a packed file can be damaged in any way

@@ -1,4 +1,4 @@
-"""Tables that people have: JSON lines, JSON, CSV, parquet, and logs of other tools, row by row.
+"""Tables that people have: JSON lines, JSON, CSV, Excel, parquet, logs of other tools, row by row.
 
 What a column is called is all that says what it holds, never its place: the index that pandas
 writes without a name counts for nothing. What could be read in two ways is refused.
@@ -31,6 +31,7 @@ LONGEST_FIELD = 1 << 20
 STANDARD_INPUT = Path("-")
 _ENCODINGS = ("utf-8-sig", "cp1252")  # of CSV; JSON is UTF-8
 _SAID = re.compile(r"\ufeff?sep=(.)", re.IGNORECASE)
+_TEXTS = (".txt", ".md")
 _PART, _ROWS = 1 << 20, 1000
 """Bytes and rows that are read at a time."""
 
@@ -41,12 +42,16 @@ def read_table(path: Path) -> Iterator[Row]:
     Args:
         path: ``.jsonl`` or ``.ndjson``, ``.json`` (a list of objects, pandas' ``to_json``, or JSON
             lines), ``.csv`` or ``.tsv`` in UTF-8, UTF-16 with a mark, or Windows' code page 1252,
-            ``.parquet``, or a log of Inspect, ``.eval``. What has no ending, a pipe or ``-``, is
-            JSON lines.
+            ``.parquet``, the first sheet of an ``.xlsx``, or a log of Inspect, ``.eval``. What has
+            no ending, a pipe or ``-``, is JSON lines. A folder has a text file for each response,
+            named by its id.
 
     Raises:
         UserError: If the file is missing, of another kind, or damaged.
     """
+    if path.is_dir():
+        yield from _folder(path)
+        return
     kind = path.suffix.lower()
     if kind not in _KINDS:
         raise UserError(
@@ -62,6 +67,16 @@ def read_table(path: Path) -> Iterator[Row]:
         raise UserError(f"{path}: there is no such file") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _folder(path: Path) -> Iterator[Row]:
+    """A row for each text file of a folder: its response, and the id that its name is."""
+    for file in sorted(each for kind in _TEXTS for each in path.rglob(f"*{kind}")):
+        name = file.relative_to(path)
+        try:
+            yield str(name), {"id": str(name.with_suffix("")), "response": file.read_text("utf-8")}
+        except UnicodeDecodeError as error:
+            raise UserError(f"{file}: byte {error.start} is not UTF-8; convert the file") from None
 
 
 def _holds_something(value: object) -> bool:
@@ -285,6 +300,22 @@ def _parquet(path: Path, file: IO[bytes]) -> Iterator[Row]:
         raise UserError(f"{path}: not a readable parquet file ({error})") from None
 
 
+def _excel(path: Path, file: IO[bytes]) -> Iterator[Row]:
+    """The rows of the first sheet, whose first row names the columns."""
+    from openpyxl import load_workbook  # type: ignore[import-untyped]
+
+    try:
+        rows = load_workbook(file, read_only=True, data_only=True).worksheets[0].values
+        names = [None if name is None else str(name) for name in next(rows, ())]
+        _refuse_twice(path, [name for name in names if name])
+        for number, values in enumerate(rows, 2):
+            yield f"row {number}", {n: v for n, v in zip(names, values, strict=True) if n}
+    except UserError:
+        raise
+    except Exception as error:  # a packed file can be damaged in any way
+        raise UserError(f"{path}: not a readable Excel workbook ({error})") from None
+
+
 _KINDS: Mapping[str, Callable[[Path, IO[bytes]], Iterator[Row]]] = {
     "": _json_lines,
     ".jsonl": _json_lines,
@@ -293,5 +324,6 @@ _KINDS: Mapping[str, Callable[[Path, IO[bytes]], Iterator[Row]]] = {
     ".csv": _csv,
     ".tsv": _csv,
     ".parquet": _parquet,
+    ".xlsx": _excel,
     ".eval": eval_rows,
 }

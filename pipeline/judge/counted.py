@@ -22,7 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.base.errors import UserError
-from pipeline.evaluate.answers import AnsweredQuestion, Reader, open_answers, refuse_repeats
+from pipeline.evaluate.answers import (
+    HOW,
+    AnsweredQuestion,
+    How,
+    Reader,
+    open_answers,
+    refuse_repeats,
+)
 from pipeline.formats.tables import Row
 from pipeline.judge.answers import held_against_rules, judge_answers
 from pipeline.judge.followers import Questions
@@ -84,19 +91,21 @@ def processes_here() -> int:
     return min(MOST_PROCESSES, len(os.sched_getaffinity(0)))
 
 
-def judge_file(path: Path, task: registry.Task, processes: int | None = None) -> JudgedFile:
+def judge_file(
+    path: Path, task: registry.Task, processes: int | None = None, how: How = HOW
+) -> JudgedFile:
     """The verdict on a file of responses to questions of a task.
 
     Raises:
         UserError: As :func:`pipeline.evaluate.answers.read_answers`.
     """
-    reader, rows = open_answers(path, task, NEEDED)
+    reader, rows = open_answers(path, task, NEEDED, how)
     counted = count(reader, rows, processes or processes_here())
     kept = _Kept()
     with _uncollected():
         refuse_repeats(path, (kept.add(each) for each in counted))
         reasoning = judge_reasoning(kept.items, kept.stated)
-        held = _held(path, task, held_against_rules([item.example for item in kept.items]))
+        held = _held(path, task, how, held_against_rules([item.example for item in kept.items]))
         answers = judge_answers(held, Questions.of([item.example for item in held]))
     return JudgedFile(Verdict(answers, reasoning), kept.items, kept.reasons, reader.failed)
 
@@ -127,9 +136,9 @@ class _Kept:
         return counted.id
 
 
-def reasons_of(path: Path, task: registry.Task) -> list[Reason]:
+def reasons_of(path: Path, task: registry.Task, how: How = HOW) -> list[Reason]:
     """The reasoning of every response of a file, whatever else it has."""
-    reader, rows = open_answers(path, task, ("response",))
+    reader, rows = open_answers(path, task, ("response",), how)
     found = [
         (answer.id, Reason.of(answer.response)) for answer in (reader.answer(*r) for r in rows)
     ]
@@ -201,9 +210,9 @@ def _bare(item: Item) -> Item:
     return Item(example, response="", extracted=None, right=item.right)
 
 
-def _held(path: Path, task: registry.Task, places: Sequence[int]) -> list[Item]:
+def _held(path: Path, task: registry.Task, how: How, places: Sequence[int]) -> list[Item]:
     """Read the answers again that are held against rules."""
-    reader, rows = open_answers(path, task, NEEDED)
+    reader, rows = open_answers(path, task, NEEDED, how)
     wanted = set(places)
     chosen = compress(rows, (place in wanted for place in range(max(places) + 1)))
     answers = (reader.answer(*row) for row in chosen)

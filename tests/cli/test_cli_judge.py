@@ -95,7 +95,7 @@ def test_regrade_says_what_it_did_not_find(tmp_path: Path) -> None:
         ("in.csv", "", ("holds no answers",)),
         ("in.jsonl", '{"answer": true, "response": "x"}', ("answer must be text", "bool")),
         ("in.jsonl", '{"answer": null, "response": "x"}', ("line 1", "answer is empty")),
-        ("in.jsonl", '{"answer": "a", "response": ["b"]}', ("response must be text",)),
+        ("in.jsonl", '{"answer": "a", "response": [["b"]]}', ("response must be text",)),
     ],
 )
 def test_bad_files(tmp_path: Path, name: str, content: str, words: tuple[str, ...]) -> None:

@@ -172,7 +172,7 @@ READ: Mapping[str, Form] = {
 
 _ROW = json.dumps({**ROWS[0], "id": "z"})
 REFUSED: Mapping[str, tuple[str, bytes, str]] = {
-    "a workbook": (".xlsx", b"PK", "not read; allowed: .jsonl"),
+    "a workbook": (".xlsx", b"PK", "not a readable Excel workbook"),
     "plain text": (".txt", b"x", "not read; allowed: .jsonl"),
     "a column twice": (".csv", b"id,story,question,response,response\na,b,c,d,e\n", "'response' occurs twice"),
     "a column twice in parquet": (".parquet", _columns_twice(), "'response' occurs twice"),

@@ -1,0 +1,293 @@
+"""One set of answers in the forms that other people's tools write: one verdict, whatever the form."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from pipeline.base.errors import UserError
+from pipeline.config.sources import HiTomSource
+from pipeline.data.generated import stories
+from pipeline.evaluate.naming import split_prompt
+from pipeline.tasks.registry import get
+from tests.said import tomrl
+
+Row = Mapping[str, Any]
+Write = Callable[[Path, Sequence[Row]], tuple[object, ...]]
+
+
+def answers() -> list[dict[str, Any]]:
+    """72 answers, two in three of them right."""
+    told = stories(HiTomSource(kind="hi_tom_style", agents=3), "test", 18)
+    rows: list[dict[str, Any]] = [dict(row) for of_story in told for row in of_story]
+    for number, row in enumerate(rows):
+        row["id"] = f"q{number}"
+        row["choices"] = list(row["choices"])
+        said = row["answer"] if number % 3 else row["choices"][number % len(row["choices"])]
+        row["response"] = f"<think>So it is.</think><answer>{said}</answer>"
+    return [{name: row[name] for name in KEPT} for row in rows]
+
+
+KEPT = ("id", "story", "question", "choices", "answer", "order", "response")
+
+
+def _lines(path: Path, rows: Sequence[Row]) -> Path:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def _renamed(**names: str) -> Write:
+    def write(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
+        return (
+            _lines(
+                folder / "a.jsonl", [{names.get(k, k): v for k, v in row.items()} for row in rows]
+            ),
+        )
+
+    return write
+
+
+def _without(row: Row, *names: str) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}
+
+
+def _labelled(row: Row) -> str:
+    return (
+        f"Read this and answer.\n\nStory:\n{row['story']}\n\nQuestion: {row['question']}\nAnswer:"
+    )
+
+
+def _prompt(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
+    made = [_without(row, "story", "question") | {"prompt": _labelled(row)} for row in rows]
+    return (_lines(folder / "a.jsonl", made),)
+
+
+def _bare_prompt(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
+    made = [
+        _without(row, "story", "question") | {"input": f"{row['story']}\n{row['question']}"}
+        for row in rows
+    ]
+    return (_lines(folder / "a.jsonl", made),)
+
+
+def _chat(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
+    made = [
+        _without(row, "story", "question", "response")
+        | {
+            "messages": [
+                {"role": "system", "content": "Answer in tags."},
+                {"role": "user", "content": [{"type": "text", "text": _labelled(row)}]},
+                {"role": "assistant", "content": row["response"]},
+            ]
+        }
+        for row in rows
+    ]
+    return (_lines(folder / "a.jsonl", made),)
+
+
+def _sharegpt(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
+    made = [
+        _without(row, "story", "question", "response")
+        | {
+            "conversations": [
+                {"from": "human", "value": _labelled(row)},
+                {"from": "gpt", "value": row["response"]},
+            ]
+        }
+        for row in rows
+    ]
+    return (_lines(folder / "a.jsonl", made),)
+
+
+def _completions(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
+    """Conversations as TRL has them."""
+    made = [
+        _without(row, "story", "question", "response")
+        | {
+            "prompt": [{"role": "user", "content": _labelled(row)}],
+            "completion": [{"role": "assistant", "content": row["response"]}],
+        }
+        for row in rows
+    ]
+    return (_lines(folder / "a.jsonl", made),)
+
+
+def _several(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
+    made = [_without(row, "response") | {"responses": [row["response"]]} for row in rows]
+    return (_lines(folder / "a.jsonl", made),)
+
+
+def _nested(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
+    made = [
+        {"doc": _without(row, "response"), "body": {"choices": [{"text": row["response"]}]}}
+        for row in rows
+    ]
+    names = ("story", "question", "choices", "answer", "order", "id")
+    said = ",".join((*(f"{name}=doc.{name}" for name in names), "response=body.choices.0.text"))
+    return _lines(folder / "a.jsonl", made), "--columns", said
+
+
+def _two_models(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
+    made = [_without(row, "response") | {"ours": row["response"], "theirs": "no"} for row in rows]
+    return _lines(folder / "a.jsonl", made), "--columns", "response=ours"
+
+
+def _excel(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
+    made = [{**row, "choices": json.dumps(row["choices"])} for row in rows]
+    pd.DataFrame(made).to_excel(folder / "a.xlsx", index=False)
+    return (folder / "a.xlsx",)
+
+
+def _letters(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
+    """Golds as letters, and options in one text."""
+    made = [
+        {
+            **row,
+            "gold": chr(ord("A") + row["choices"].index(row["answer"])),
+            "options": ", ".join(f"{chr(65 + n)}. {each}" for n, each in enumerate(row["choices"])),
+        }
+        for row in rows
+    ]
+    return (_lines(folder / "a.jsonl", [_without(row, "answer", "choices") for row in made]),)
+
+
+def _numbered(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
+    def lines(text: str) -> str:
+        return "\n".join(f"{n} {line}" for n, line in enumerate(text.splitlines(), 1))
+
+    return (_lines(folder / "a.jsonl", [{**row, "story": lines(row["story"])} for row in rows]),)
+
+
+def _inspect(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
+    """A log as current versions of Inspect pack it, with zstandard."""
+    import zipfile_zstd  # type: ignore[import-untyped]  # noqa: F401
+
+    packed = zipfile.ZIP_ZSTANDARD  # type: ignore[attr-defined]
+    with zipfile.ZipFile(folder / "a.eval", "w", packed) as log:
+        for row in rows:
+            sample = {
+                "id": row["id"],
+                "epoch": 1,
+                "input": row["question"],
+                "target": row["answer"],
+                "metadata": _without(row, "response", "answer", "id"),
+                "output": {"choices": [{"message": {"content": row["response"]}}]},
+            }
+            log.writestr(f"samples/{row['id']}_epoch_1.json", json.dumps(sample))
+    return (folder / "a.eval",)
+
+
+FORMS: Mapping[str, Write] = {
+    "other names": _renamed(story="context", answer="gold", response="prediction"),
+    "names of a csv of 2023": _renamed(story="actions", response="gpt_response"),
+    "a labelled prompt": _prompt,
+    "a bare prompt": _bare_prompt,
+    "a chat": _chat,
+    "ShareGPT": _sharegpt,
+    "TRL": _completions,
+    "a list of responses": _several,
+    "nested fields": _nested,
+    "two models in a row": _two_models,
+    "Excel": _excel,
+    "letters": _letters,
+    "numbered lines": _numbered,
+    "Inspect": _inspect,
+}
+
+
+def _verdict(*words: object) -> dict[str, Any]:
+    said = json.loads(tomrl("judge", *words, "--json"))
+    return {name: value for name, value in said.items() if name != "taken"}
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return _verdict(_lines(tmp_path_factory.mktemp("plain") / "a.jsonl", answers()))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_form_of_a_file_does_not_matter(
+    form: str, plain: dict[str, Any], tmp_path: Path
+) -> None:
+    assert plain["benchmark"] == "hi_tom" and plain["answered"]["count"] == 72
+    assert _verdict(*FORMS[form](tmp_path, answers())) == plain
+
+
+def test_guesses_are_told(tmp_path: Path) -> None:
+    said = " ".join(tomrl("judge", *FORMS["other names"](tmp_path, answers())).split())
+    assert (
+        "taken 'context' for the story, 'gold' for the answer, 'prediction' for the response"
+        in said
+    )
+    assert "stories read as hi_tom." in said
+
+
+def test_what_two_fields_could_hold_is_asked(tmp_path: Path) -> None:
+    rows = [_without(row, "response") | {"output": "a", "prediction": "b"} for row in answers()]
+    with pytest.raises(UserError, match="prediction and output could each hold the response; say"):
+        tomrl("judge", _lines(tmp_path / "a.jsonl", rows))
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("stroy=a", "did you mean 'story'"),
+        ("story", "write what a field holds and its name"),
+        ("story=doc.text", "--columns names 'doc.text'; found the fields id, "),
+    ],
+)
+def test_columns_that_cannot_be_are_refused(said: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=re.escape(why)):
+        tomrl("judge", _lines(tmp_path / "a.jsonl", answers()), "--columns", said)
+
+
+def test_stories_that_no_parser_reads_get_no_mind(tmp_path: Path) -> None:
+    rows = [{**row, "story": row["story"].replace(" moved ", " carried off ")} for row in answers()]
+    file = _lines(tmp_path / "a.jsonl", rows)
+    said = " ".join(tomrl("judge", file).split())
+    assert (
+        "stories read 8 of the first 72 as hi_tom; hi_tom: cannot read sentence" in said
+        and "carried off" in said
+    )
+    found = _verdict(file)
+    assert (found["benchmark"], found["profile"]) == ("other", [])
+    assert found["reasoning"] == "unreadable"
+
+
+def test_answers_alone_are_joined_with_their_questions(mirror: Path, tmp_path: Path) -> None:
+    asked = get("hi_tom").examples(mirror)[:60]
+    right = [f"<think></think><answer>{example.answer}</answer>" for example in asked]
+    whole = [
+        {"id": e.id, "response": said, "story": e.story, "question": e.question}
+        | {"answer": e.answer, "choices": e.choices, "order": e.order}
+        | {"question_type": e.question_type}
+        for e, said in zip(asked, right, strict=True)
+    ]
+    expected = _verdict(_lines(tmp_path / "whole.jsonl", whole), "-b", "hi_tom")
+    bare = [{"id": row["id"], "response": row["response"]} for row in whole]
+    assert _verdict(_lines(tmp_path / "bare.jsonl", bare), "-b", "hi_tom") == expected
+    folder = tmp_path / "responses"
+    folder.mkdir()
+    for example, said in zip(asked, right, strict=True):
+        (folder / f"{example.meta['sample_id']:04}.txt").write_text(said, encoding="utf-8")
+    with pytest.raises(UserError, match=r"no question of hi_tom has the id '0000'"):
+        tomrl("judge", folder, "-b", "hi_tom")
+    for file in folder.iterdir():
+        file.rename(folder / f"{int(file.stem)}.txt")
+    found = _verdict(folder, "-b", "hi_tom")
+    assert found["answered"] == expected["answered"] and found["answers"] == expected["answers"]
+    bare[3]["question"] = "Where is it?"
+    with pytest.raises(UserError, match="found 'Where is it[?]'"):
+        tomrl("judge", _lines(tmp_path / "other.jsonl", bare), "-b", "hi_tom")
+
+
+@pytest.mark.parametrize("text", ["", "Where?", "Story: none", "Question: What?"])
+def test_a_prompt_without_a_story_has_none(text: str) -> None:
+    assert split_prompt(text).get("story") is None
