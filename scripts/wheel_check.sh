@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 uv=$PWD/.venv/bin/uv
 mkdir "$work/source" # what earlier builds left behind stays out
-git ls-files -z pipeline flows pyproject.toml README.md LICENSE | xargs -0 cp --parents -t "$work/source"
+git ls-files -z tomrl pipeline flows pyproject.toml README.md LICENSE | xargs -0 cp --parents -t "$work/source"
 "$uv" build --quiet --wheel --out-dir "$work" "$work/source"
 "$uv" venv --quiet --python .venv/bin/python "$work/venv"
 "$uv" pip install --quiet --python "$work/venv/bin/python" -c requirements/main.txt "$work"/tomrl-*.whl
@@ -44,4 +44,5 @@ says 0 "1 answer written" -- tomrl tom solve answers.jsonl -b hi_tom -o solved.j
 says 2 "SHA256SUMS" -- tomrl verify nothing
 says 2 "dvc.yaml" -- tomrl study list
 says 2 "tomrl[train]" -- tomrl export model nano --to out
-says 0 "answers" -- python -c "from pipeline.judge.items import find_answer; print('answers', find_answer)"
+says 0 "answers" -- tomrl board answers.jsonl
+says 0 "undecided" -- python -c "import json, tomrl; print(tomrl.judge(map(json.loads, open('answers.jsonl'))).answers.follow)"

@@ -17,17 +17,17 @@ import pytest
 BUDGETS = {
     "benchmarks": 4206,
     "flows": 1833,
-    "pipeline": 9,
-    "pipeline/analysis": 5140,
+    "pipeline": 0,
+    "pipeline/analysis": 5262,
     "pipeline/audit": 941,
     "pipeline/base": 767,
-    "pipeline/cli": 3146,
+    "pipeline/cli": 3178,
     "pipeline/config": 1763,
-    "pipeline/data": 1716,
+    "pipeline/data": 1747,
     "pipeline/engine": 1739,
     "pipeline/evaluate": 2166,
     "pipeline/formats": 954,
-    "pipeline/judge": 1847,
+    "pipeline/judge": 1907,
     "pipeline/model": 872,
     "pipeline/ops": 0,
     "pipeline/ops/check": 497,
@@ -45,7 +45,8 @@ BUDGETS = {
     "pipeline/tom": 5286,
     "pipeline/train": 2450,
     "scripts": 300,
-    "tests": 36264,
+    "tests": 36345,
+    "tomrl": 50,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
 same commit."""
@@ -84,7 +85,7 @@ def _room(path: Path) -> str:
 
 def _sizes(project: Path) -> Counter[str]:
     sizes = Counter[str]()
-    for top in ("pipeline", "flows", "tests", "benchmarks", "scripts"):
+    for top in ("tomrl", "pipeline", "flows", "tests", "benchmarks", "scripts"):
         for path in (project / top).rglob("*.py"):
             source = path.read_text(encoding="utf-8")
             sizes[_room(path.relative_to(project))] += _lines_of_code(source)

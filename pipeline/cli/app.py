@@ -20,6 +20,7 @@ from pipeline.base.ports import keep_loopback_direct
 from pipeline.base.processes import raise_on_sigterm, was_stopped
 from pipeline.cli import (
     audit,
+    board,
     clean,
     compare,
     deploy,
@@ -103,6 +104,7 @@ app.command(rich_help_panel=_READ)(report.report)
 app.command(rich_help_panel=_READ)(ui.ui)
 app.command(rich_help_panel=_READ)(compare.compare)
 app.command(rich_help_panel=_ANSWERS)(judge.judge)
+app.command(rich_help_panel=_ANSWERS)(board.board)
 app.command(rich_help_panel=_ANSWERS)(audit.audit)
 app.add_typer(reward.app, name="reward", rich_help_panel=_ANSWERS)
 app.add_typer(tom.app, name="tom", rich_help_panel=_ANSWERS)

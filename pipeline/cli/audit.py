@@ -13,9 +13,10 @@ from rich.table import Table
 from pipeline.base.errors import UserError
 from pipeline.base.progress import ProgressReport
 from pipeline.cli.output import check_output, is_standard_output, write_output
-from pipeline.cli.questions import RawOption, examples_of
+from pipeline.cli.reading import RawOption
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
+from pipeline.data.questions import examples_of
 from pipeline.formats.plural import percent
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ def compare(
         str,
         typer.Argument(
             metavar="A",
-            help="A cell, a checkpoint, a folder or a study.",
+            help="A cell, a checkpoint, a folder, a study, or a file of answers.",
             autocompletion=cell_names,
         ),
     ],
@@ -53,7 +53,8 @@ def compare(
     Name a cell of the study in use, or STUDY/CELL. CELL@best, CELL@last and CELL@STEP are its
     stored checkpoints; one that was not evaluated yet is evaluated now, once. A folder must hold
     grades.parquet and responses.parquet, as an evaluation writes them. For two studies, the cells
-    that both have are compared.
+    that both have are compared. Two files of answers, as `tomrl judge` reads them, are compared on
+    the questions that have the same text.
 
     Intervals are 95 %, paired and by story: Student's t, and by drawing stories again (bootstrap).
     p is that of McNemar's exact test, corrected for the columns of a pair of cells (Holm).
@@ -62,6 +63,10 @@ def compare(
     """
     from pipeline.analysis.compare import compare as compare_answers
 
+    one_file, other_file = Path(first), Path(second)
+    if one_file.is_file() and other_file.is_file():
+        _compare_files(one_file, other_file, examples, as_json=as_json)
+        return
     root = find_root()
     results = []
     for one, other in _pairs(root, first, second):
@@ -90,7 +95,7 @@ def compare(
             there = f"{one.answers}: nothing to compare"
             console.say(f"{one.text} and {other.text} have the same answers, in {there}")
             continue
-        _show(console, one, other, found)
+        _show(console, one.text, other.text, found)
         for turned in _turned(root, one, other, found, examples):
             _say(console, turned)
 
@@ -112,9 +117,42 @@ def _grades(side: Side) -> pd.DataFrame:
     return read_grades(side.answers / GRADES, side.made_by)
 
 
-def _show(console: Terminal, one: Side, other: Side, found: Sequence[ColumnCompared]) -> None:
+def _compare_files(first: Path, second: Path, examples: int, *, as_json: bool) -> None:
+    """Compare two files of answers."""
+    from pipeline.analysis.board import items_of_answers, names_of, side_by_side
+    from pipeline.judge.foreign import ForeignAnswers
+
+    one, other = (items_of_answers(ForeignAnswers.of(path)) for path in (first, second))
+    found = side_by_side(one, other)
+    if found is None:
+        raise UserError(f"{first} and {second} have no question in common")
+    said = [dict(zip(names_of(items), items, strict=True)) for items in (one, other)]
+    turned = [
+        {
+            "column": found.column,
+            "kind": kind,
+            "id": name,
+            "question": f"{asked.question} (gold: {asked.answer})",
+            "A": said[0][name].response,
+            "B": said[1][name].response,
+        }
+        for kind, names in (("only B is right", found.gained), ("only A is right", found.lost))
+        for name in names[:examples]
+        for asked in [said[0][name].example]
+    ]
+    if as_json:
+        named = {"first": str(first), "second": str(second)}
+        print(json.dumps([{**named, "columns": [found.as_json()], "examples": turned}]))
+        return
+    console = Terminal()
+    _show(console, str(first), str(second), [found])
+    for each in turned:
+        _say(console, each)
+
+
+def _show(console: Terminal, one: str, other: str, found: Sequence[ColumnCompared]) -> None:
     table = make_table(
-        f"A: {one.text}, B: {other.text}; accuracy in %",
+        f"A: {one}, B: {other}; accuracy in %",
         ["column"],
         ("A", "B", "B - A (95 %)", "bootstrap", "p", "only B right", "only A right"),
     )

@@ -11,16 +11,15 @@ import typer
 
 from pipeline.base.errors import UserError
 from pipeline.cli.cells import CELL, BenchmarkOption, answers_by_task, names_cell
-from pipeline.cli.foreign import FileOfAnswers
-from pipeline.cli.questions import RawOption
-from pipeline.cli.reading import TABLE
-from pipeline.cli.regrade import Match, regrade
+from pipeline.cli.reading import COLUMNS_HELP, TABLE, RawOption
+from pipeline.cli.regrade import GRADED, Match, regrade
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from pipeline.judge.answers import AnswerVerdict
     from pipeline.judge.evidence import AgainstRule
+    from pipeline.judge.foreign import ForeignAnswers
     from pipeline.judge.signatures import Signature
     from pipeline.judge.verdict import Verdict
 
@@ -40,13 +39,7 @@ def judge(
         ),
     ],
     benchmark: BenchmarkOption = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            help="What fields of the file hold, where the guess is wrong: story=actions,id=doc.id. "
-            "A dot leads into a nested field.",
-        ),
-    ] = None,
+    columns: Annotated[str | None, typer.Option(help=COLUMNS_HELP)] = None,
     raw: RawOption = None,
     before: Annotated[
         Path | None,
@@ -88,10 +81,7 @@ def judge(
                     f"{option} goes with a file; of a cell the report has what training did to its "
                     "responses: tomrl report"
                 )
-    needed = (
-        ("story", "question", "answer", "response") if match is None else ("answer", "response")
-    )
-    file = None if names_cell(source) else FileOfAnswers.of(source, benchmark, needed, columns, raw)
+    file = None if names_cell(source) else _file(source, benchmark, columns, raw, match)
     if match is not None:
         regrade(file or source, benchmark, match, as_json=as_json)
         return
@@ -107,11 +97,22 @@ def judge(
         _show(*found)
 
 
-def _judge_file(file: FileOfAnswers, before: Path | None, *, as_json: bool) -> None:
-    from pipeline.judge.counted import judge_file, reasons_of
+def _file(
+    source: Path, benchmark: str | None, columns: str | None, raw: Path | None, match: Match | None
+) -> ForeignAnswers:
+    from pipeline.evaluate.naming import parse_columns
+    from pipeline.judge.counted import NEEDED
+    from pipeline.judge.foreign import ForeignAnswers
+
+    needed = NEEDED if match is None else GRADED
+    return ForeignAnswers.of(source, benchmark, parse_columns(columns), raw, needed)
+
+
+def _judge_file(file: ForeignAnswers, before: Path | None, *, as_json: bool) -> None:
+    from pipeline.judge.counted import reasons_of
     from pipeline.judge.signatures import response_collapse, single_signatures
 
-    judged = judge_file(file.path, file.task, how=file.how)
+    judged = file.judged()
     signatures = single_signatures(judged.items, judged.reasons)
     if before is not None:
         signatures.append(response_collapse(reasons_of(before, file.task), judged.reasons))

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from pipeline.base.errors import UserError
+from pipeline.formats.download import MIRROR_VARIABLE
 
 TABLE = (
     "JSON lines, JSON, CSV, Excel, parquet, samples of Inspect (.eval) or lm-evaluation-harness, "
     "or a folder with a text file for each response, named by the question's id."
 )
 """What :mod:`pipeline.formats.tables` reads, for whoever asks for help."""
+
+COLUMNS_HELP = (
+    "What fields of the file hold, where the guess is wrong: story=actions,id=doc.id. A dot leads "
+    "into a nested field."
+)
+
+RawOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder with one subfolder per source. By default data/STUDY/raw, then the folder "
+        f"that {MIRROR_VARIABLE} names."
+    ),
+]
 
 
 def read_input(source: Path) -> bytes:

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.cells import items_by_task
-from pipeline.cli.foreign import FileOfAnswers
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from pipeline.evaluate.regrade import Regraded
+    from pipeline.judge.foreign import ForeignAnswers
+
+GRADED = ("answer", "response")
+"""What every row must have to be graded."""
 
 
 class Match(StrEnum):
@@ -26,10 +29,10 @@ class Match(StrEnum):
 
 
 def regrade(
-    source: FileOfAnswers | Path, benchmark: str | None, match: Match, *, as_json: bool
+    source: ForeignAnswers | Path, benchmark: str | None, match: Match, *, as_json: bool
 ) -> None:
     """Grade the answers of a file or a cell again, and print their accuracy by belief order."""
-    if isinstance(source, FileOfAnswers):
+    if not isinstance(source, Path):
         graded = _grade_file(source, match)
         if as_json:
             print(json.dumps(_as_json(graded, match)))
@@ -44,12 +47,10 @@ def regrade(
         _show(graded, str(source), task, match)
 
 
-def _grade_file(file: FileOfAnswers, match: Match) -> Regraded:
-    from pipeline.evaluate.answers import read_answers
+def _grade_file(file: ForeignAnswers, match: Match) -> Regraded:
     from pipeline.evaluate.regrade import regrade as grade_again
 
-    answers = read_answers(file.path, file.task, ("answer", "response"), file.how)
-    return grade_again(answers, file.task, match.value)
+    return grade_again(file.read(GRADED), file.task, match.value)
 
 
 def _grade_cell(name: str, benchmark: str | None, match: Match) -> Iterator[tuple[str, Regraded]]:

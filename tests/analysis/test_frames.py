@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.made_study import write_results
-from pipeline import load
 from pipeline.config.expand import expand
 from pipeline.config.params_file import params_text
 from pipeline.config.study_files import find_study
 from tests.conftest import PROJECT, TINY
+from tomrl import load
 
 
 @pytest.fixture(scope="module")

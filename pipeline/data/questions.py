@@ -1,26 +1,15 @@
-"""The questions of a task as a command finds them: in the sources of a study, or in a mirror."""
+"""The questions of a task, from the sources of a study of this checkout or from a mirror."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from pipeline.base.errors import UserError
+from pipeline.base.home import find_root
 from pipeline.formats.download import MIRROR_VARIABLE
-from pipeline.ops.driver.checkout import find_root
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
-
-RawOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder with one subfolder per source. By default data/STUDY/raw, then the folder "
-        f"that {MIRROR_VARIABLE} names."
-    ),
-]
 
 
 def _folders(raw: Path | None) -> list[Path]:
@@ -30,8 +19,7 @@ def _folders(raw: Path | None) -> list[Path]:
             raise UserError(f"--raw {raw}: no such folder")
         return [raw]
     mirror = os.environ.get(MIRROR_VARIABLE)
-    acquired = sorted((find_root() / "data").glob("*/raw"))
-    return [*acquired, *([Path(mirror)] if mirror else [])]
+    return [*_acquired(), *([Path(mirror)] if mirror else [])]
 
 
 def examples_of(name: str, raw: Path | None) -> list[Example]:
@@ -50,3 +38,11 @@ def examples_of(name: str, raw: Path | None) -> list[Example]:
             f"and run `dvc repro acquire`, or set {MIRROR_VARIABLE}, or give --raw"
         )
     return task.examples(folder)
+
+
+def _acquired() -> list[Path]:
+    """The sources of the studies of this checkout; none outside of one."""
+    try:
+        return sorted((find_root() / "data").glob("*/raw"))
+    except UserError:
+        return []
