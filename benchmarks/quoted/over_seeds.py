@@ -1,4 +1,4 @@
-"""What README and ``docs/learning.md`` say of the study ``mini-seeds``."""
+"""What README and ``docs/results.md`` say of the study ``mini-seeds``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from benchmarks.quoted.text import listed, made_on, paragraph, table
 from benchmarks.stored import Stored
-from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate, seeds_markdown
+from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate
 from pipeline.evaluate.statistics import LEVEL
-from pipeline.formats.plural import ends, percent
+from pipeline.formats.plural import ends
 
 COLUMNS = {
     "rule_right": "where the earliest exit is right",
@@ -193,7 +193,7 @@ def _by_chance(intervals: int) -> str:
     return f"{(1 - LEVEL) * intervals:.1f}"
 
 
-# --- docs/learning.md -----------------------------------------------------------------------------
+# --- docs/results.md ------------------------------------------------------------------------------
 
 
 def opening(found: Stored) -> str:
@@ -242,25 +242,3 @@ def _sorted_changes(cells: Cells) -> tuple[str, ...]:
     rest = [each.measure for each in cells.columns() if each.measure not in (*rise, *fall)]
     texts = (", ".join(f"`{name}`" for name in names) or "-" for names in (rise, fall, rest))
     return (cells.called, *texts)
-
-
-def training_sets(found: Stored) -> str:
-    """What rules and simpler minds score on the training sets of all seeds."""
-    minds = list(next(iter(found.training.values())).minds)
-    rows = (
-        (
-            f"`{key}`",
-            percent(each.learned.accuracy),
-            percent(each.learned.readable_accuracy),
-            f"{percent(each.rule.accuracy)} {each.rule.rule}",
-            *(percent(each.minds[name]) for name in minds),
-        )
-        for key, each in found.training.items()
-    )
-    heads = ("training set", "trees", "list", "best listed rule", *minds)
-    return table((heads, *rows), len(heads) - 1)
-
-
-def everything(found: Stored) -> str:
-    """All scores and changes."""
-    return seeds_markdown(found.standings, found.over_seeds)
