@@ -273,23 +273,6 @@ def ledger_table(ledger: Mapping[str, Any]) -> str:
 
 # --- recorded answers, question by question -------------------------------------------------------
 
-_ORDERS = range(5)
-
-
-def accuracies_table(found: Sequence[Mapping[str, Any]]) -> str:
-    """The accuracy of every recorded model, on all questions and by belief order."""
-    heads = ("model", "step", "all questions", *(f"order {order}" for order in _ORDERS))
-    rows = (
-        (
-            each["model"],
-            str(each["step"] or "-"),
-            _ends(each["accuracy"]),
-            *(whole(each["orders"][order]) for order in _ORDERS),
-        )
-        for each in found
-    )
-    return table((heads, *rows), len(heads) - 1)
-
 
 def compared_table(found: Sequence[Mapping[str, Any]]) -> str:
     """Recorded models beside each other, question by question."""

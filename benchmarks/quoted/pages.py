@@ -55,7 +55,6 @@ PAGES: Mapping[str, Mapping[str, Block]] = {
     "docs/results.md": {
         "table": _mini(one_run.result_table),
         "one run": _mini(one_run.what_it_shows),
-        "control": _of_study("control", one_run.result_table),
         "opening": _seeds(over_seeds.opening),
         "what holds": _seeds(over_seeds.what_holds),
         "real opening": _smol(real.opening),
@@ -71,7 +70,6 @@ PAGES: Mapping[str, Mapping[str, Block]] = {
     "docs/performance.md": {"real model": _of_file("real_model", None, real.speed)},
     "docs/ledger.md": {
         "decided": _of_file("recorded", "ledger", data.ledger_table),
-        "accuracies": _of_file("recorded", "accuracies", data.accuracies_table),
         "compared": _of_file("recorded", "compared", data.compared_table),
     },
     "docs/audit.md": {
