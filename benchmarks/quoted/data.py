@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.quoted.text import listed, paragraph, table, whole, with_ends
 from pipeline.formats.foreign import markdown_text
-from pipeline.formats.plural import percent, points
+from pipeline.formats.plural import percent
 from pipeline.tasks.registry import get
 
 Sets = Mapping[str, Mapping[str, Any]]
@@ -269,23 +269,3 @@ def ledger_table(ledger: Mapping[str, Any]) -> str:
     )
     heads = ("claim", "it says", "word", "by what")
     return f"{ledger['summary'].capitalize()}.\n\n{table((heads, *rows), 0)}"
-
-
-# --- recorded answers, question by question -------------------------------------------------------
-
-
-def compared_table(found: Sequence[Mapping[str, Any]]) -> str:
-    """Recorded models beside each other, question by question."""
-    heads = ("model", "less", "points", "only it is right", "only the other", "McNemar's p")
-    rows = (
-        (
-            f"{each['one']}, step {each['step']}",
-            f"{each['other']}, step {each['other_step']}" if each["other_step"] else each["other"],
-            points(*(each["lead"][end] for end in ("value", "low", "high"))),
-            str(each["won"]),
-            str(each["lost"]),
-            f"{each['p_value']:.1g}",
-        )
-        for each in found
-    )
-    return table((heads, *rows), 4)

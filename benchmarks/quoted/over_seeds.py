@@ -209,7 +209,6 @@ def opening(found: Stored) -> str:
 
 def what_holds(found: Stored) -> str:
     """Which changes hold over seeds and which do not, group by group."""
-    rows = [_sorted_changes(each) for each in cells_of(found)]
     looked = sum(len(each.columns()) for each in cells_of(found))
     groups = [each for each in cells_of(found) if each.arm == "random"]
     answer = (
@@ -220,8 +219,6 @@ def what_holds(found: Stored) -> str:
     return (
         f"{paragraph((*answer, _of_random(groups)))}\n"
         f"{summary_head(found)}\n\n{changes_table(found)}\n"
-        "Columns whose interval lies on one side of zero:\n\n"
-        f"{table((('cells', 'above', 'below', 'neither'), *rows), 0)}\n"
         + paragraph(
             (
                 f"The {looked} intervals are not corrected for their number: if nothing changed, "
@@ -234,11 +231,3 @@ def what_holds(found: Stored) -> str:
 def summary_head(found: Stored) -> str:
     """What the table of changes shows."""
     return f"Change of accuracy in points, mean over {seeds(found)} seeds and 95 % interval:"
-
-
-def _sorted_changes(cells: Cells) -> tuple[str, ...]:
-    rise = [each.measure for each in cells.columns() if each.change.low > 0]
-    fall = [each.measure for each in cells.columns() if each.change.high < 0]
-    rest = [each.measure for each in cells.columns() if each.measure not in (*rise, *fall)]
-    texts = (", ".join(f"`{name}`" for name in names) or "-" for names in (rise, fall, rest))
-    return (cells.called, *texts)

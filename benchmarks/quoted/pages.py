@@ -70,7 +70,6 @@ PAGES: Mapping[str, Mapping[str, Block]] = {
     "docs/performance.md": {"real model": _of_file("real_model", None, real.speed)},
     "docs/ledger.md": {
         "decided": _of_file("recorded", "ledger", data.ledger_table),
-        "compared": _of_file("recorded", "compared", data.compared_table),
     },
     "docs/audit.md": {
         "rules": _of_file("audit", "sets", data.rules_table),
