@@ -117,21 +117,9 @@ def rules_table(sets: Sets) -> str:
     return table((("data", "rule", "accuracy", "command"), *rows), 0)
 
 
-def learned_table(sets: Sets) -> str:
-    """The best listed rule and what learned rules score, set by set."""
-    rows = [_learned(name, sets) for name in sets if "absent" not in sets[name]]
-    heads = ("data", "boosted trees", "list", "its accuracy", "best listed rule", "its accuracy")
-    return f"{table((heads, *rows), 0)}\n{paragraph(_of_learned(sets))}"
-
-
-def _learned(name: str, sets: Sets) -> tuple[str, ...]:
-    found = sets[name]
-    rule = (found["rule"], percent(found["accuracy"]))
-    learned = found["learned"]
-    if learned is None:
-        return (_named(name, sets), "-", "-", "-", *rule)
-    shares = percent(learned["accuracy"]), percent(learned["readable_accuracy"])
-    return (_named(name, sets), shares[0], learned["readable"], shares[1], *rule)
+def learned(sets: Sets) -> str:
+    """What learned rules gain over the best listed ones."""
+    return paragraph(_of_learned(sets))
 
 
 def _of_learned(sets: Sets) -> Iterator[str]:

@@ -73,7 +73,7 @@ PAGES: Mapping[str, Mapping[str, Block]] = {
     },
     "docs/audit.md": {
         "rules": _of_file("audit", "sets", data.rules_table),
-        "learned": _of_file("audit", "sets", data.learned_table),
+        "learned": _of_file("audit", "sets", data.learned),
     },
 }
 """What writes each block, by page and name."""
