@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 BUDGETS = {
-    "benchmarks": 4206,
+    "benchmarks": 4133,
     "flows": 1833,
     "pipeline": 9,
     "pipeline/analysis": 5140,
