@@ -19,18 +19,14 @@ RESULTS = PROJECT / "docs/results"
 NUMBER = re.compile(r"\d+(?:\.\d+)? (?:%|points)|[±+-]\d|\b\d+\.\d+\b")
 CHOSEN = {
     "README.md": {"60 %"},  # what no rule reaches, by the choice of questions
-    "docs/learning.md": {"95 %"},  # the level of intervals
-    "docs/mini.md": set(),
-    "docs/smol.md": set(),
+    "docs/results.md": {"95 %"},  # the level of intervals
     "docs/verdict.md": {"95 %"},
 }
 """Numbers that may stand outside of blocks: they are settings, and no results."""
 
 SECTIONS = {
     "README.md": ("## What it shows", "## How it works"),
-    "docs/mini.md": ("# The ten-minute run", ""),
-    "docs/smol.md": ("# A real model on a laptop", ""),
-    "docs/learning.md": ("# Learning", ""),
+    "docs/results.md": ("# Results", ""),
     "docs/verdict.md": ("## What the recorded models show", ""),
 }
 """The parts of pages that tell of results, by what they begin and end with."""
@@ -80,11 +76,11 @@ def test_what_another_machine_made_is_named_after_it(tmp_path: Path) -> None:
 
 
 def test_a_changed_number_is_noticed() -> None:
-    text = page_text("docs/mini.md")
+    text = page_text("docs/results.md")
     begin = text.index("<!-- table -->")
     changed = text[:begin] + re.sub(r"\d\d\.\d", "12.3", text[begin:], count=1)
     assert changed != text
-    assert written(PROJECT, "docs/mini.md", changed) == text
+    assert written(PROJECT, "docs/results.md", changed) == text
 
 
 def test_a_page_without_its_block_is_refused(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 BUDGETS = {
-    "benchmarks": 4206,
+    "benchmarks": 4133,
     "flows": 1833,
     "pipeline": 0,
     "pipeline/analysis": 5262,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5286,
     "pipeline/train": 2450,
     "scripts": 300,
-    "tests": 36345,
+    "tests": 36339,
     "tomrl": 50,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.quoted.text import listed, paragraph, table, whole, with_ends
 from pipeline.formats.foreign import markdown_text
-from pipeline.formats.plural import percent, points
+from pipeline.formats.plural import percent
 from pipeline.tasks.registry import get
 
 Sets = Mapping[str, Mapping[str, Any]]
@@ -117,21 +117,9 @@ def rules_table(sets: Sets) -> str:
     return table((("data", "rule", "accuracy", "command"), *rows), 0)
 
 
-def learned_table(sets: Sets) -> str:
-    """The best listed rule and what learned rules score, set by set."""
-    rows = [_learned(name, sets) for name in sets if "absent" not in sets[name]]
-    heads = ("data", "boosted trees", "list", "its accuracy", "best listed rule", "its accuracy")
-    return f"{table((heads, *rows), 0)}\n{paragraph(_of_learned(sets))}"
-
-
-def _learned(name: str, sets: Sets) -> tuple[str, ...]:
-    found = sets[name]
-    rule = (found["rule"], percent(found["accuracy"]))
-    learned = found["learned"]
-    if learned is None:
-        return (_named(name, sets), "-", "-", "-", *rule)
-    shares = percent(learned["accuracy"]), percent(learned["readable_accuracy"])
-    return (_named(name, sets), shares[0], learned["readable"], shares[1], *rule)
+def learned(sets: Sets) -> str:
+    """What learned rules gain over the best listed ones."""
+    return paragraph(_of_learned(sets))
 
 
 def _of_learned(sets: Sets) -> Iterator[str]:
@@ -269,40 +257,3 @@ def ledger_table(ledger: Mapping[str, Any]) -> str:
     )
     heads = ("claim", "it says", "word", "by what")
     return f"{ledger['summary'].capitalize()}.\n\n{table((heads, *rows), 0)}"
-
-
-# --- recorded answers, question by question -------------------------------------------------------
-
-_ORDERS = range(5)
-
-
-def accuracies_table(found: Sequence[Mapping[str, Any]]) -> str:
-    """The accuracy of every recorded model, on all questions and by belief order."""
-    heads = ("model", "step", "all questions", *(f"order {order}" for order in _ORDERS))
-    rows = (
-        (
-            each["model"],
-            str(each["step"] or "-"),
-            _ends(each["accuracy"]),
-            *(whole(each["orders"][order]) for order in _ORDERS),
-        )
-        for each in found
-    )
-    return table((heads, *rows), len(heads) - 1)
-
-
-def compared_table(found: Sequence[Mapping[str, Any]]) -> str:
-    """Recorded models beside each other, question by question."""
-    heads = ("model", "less", "points", "only it is right", "only the other", "McNemar's p")
-    rows = (
-        (
-            f"{each['one']}, step {each['step']}",
-            f"{each['other']}, step {each['other_step']}" if each["other_step"] else each["other"],
-            points(*(each["lead"][end] for end in ("value", "low", "high"))),
-            str(each["won"]),
-            str(each["lost"]),
-            f"{each['p_value']:.1g}",
-        )
-        for each in found
-    )
-    return table((heads, *rows), 4)

@@ -1,4 +1,4 @@
-"""What README and ``docs/learning.md`` say of the study ``mini-seeds``."""
+"""What README and ``docs/results.md`` say of the study ``mini-seeds``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from benchmarks.quoted.text import listed, made_on, paragraph, table
 from benchmarks.stored import Stored
-from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate, seeds_markdown
+from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate
 from pipeline.evaluate.statistics import LEVEL
-from pipeline.formats.plural import ends, percent
+from pipeline.formats.plural import ends
 
 COLUMNS = {
     "rule_right": "where the earliest exit is right",
@@ -193,7 +193,7 @@ def _by_chance(intervals: int) -> str:
     return f"{(1 - LEVEL) * intervals:.1f}"
 
 
-# --- docs/learning.md -----------------------------------------------------------------------------
+# --- docs/results.md ------------------------------------------------------------------------------
 
 
 def opening(found: Stored) -> str:
@@ -209,7 +209,6 @@ def opening(found: Stored) -> str:
 
 def what_holds(found: Stored) -> str:
     """Which changes hold over seeds and which do not, group by group."""
-    rows = [_sorted_changes(each) for each in cells_of(found)]
     looked = sum(len(each.columns()) for each in cells_of(found))
     groups = [each for each in cells_of(found) if each.arm == "random"]
     answer = (
@@ -220,8 +219,6 @@ def what_holds(found: Stored) -> str:
     return (
         f"{paragraph((*answer, _of_random(groups)))}\n"
         f"{summary_head(found)}\n\n{changes_table(found)}\n"
-        "Columns whose interval lies on one side of zero:\n\n"
-        f"{table((('cells', 'above', 'below', 'neither'), *rows), 0)}\n"
         + paragraph(
             (
                 f"The {looked} intervals are not corrected for their number: if nothing changed, "
@@ -234,33 +231,3 @@ def what_holds(found: Stored) -> str:
 def summary_head(found: Stored) -> str:
     """What the table of changes shows."""
     return f"Change of accuracy in points, mean over {seeds(found)} seeds and 95 % interval:"
-
-
-def _sorted_changes(cells: Cells) -> tuple[str, ...]:
-    rise = [each.measure for each in cells.columns() if each.change.low > 0]
-    fall = [each.measure for each in cells.columns() if each.change.high < 0]
-    rest = [each.measure for each in cells.columns() if each.measure not in (*rise, *fall)]
-    texts = (", ".join(f"`{name}`" for name in names) or "-" for names in (rise, fall, rest))
-    return (cells.called, *texts)
-
-
-def training_sets(found: Stored) -> str:
-    """What rules and simpler minds score on the training sets of all seeds."""
-    minds = list(next(iter(found.training.values())).minds)
-    rows = (
-        (
-            f"`{key}`",
-            percent(each.learned.accuracy),
-            percent(each.learned.readable_accuracy),
-            f"{percent(each.rule.accuracy)} {each.rule.rule}",
-            *(percent(each.minds[name]) for name in minds),
-        )
-        for key, each in found.training.items()
-    )
-    heads = ("training set", "trees", "list", "best listed rule", *minds)
-    return table((heads, *rows), len(heads) - 1)
-
-
-def everything(found: Stored) -> str:
-    """All scores and changes."""
-    return seeds_markdown(found.standings, found.over_seeds)

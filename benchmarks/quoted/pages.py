@@ -52,25 +52,16 @@ PAGES: Mapping[str, Mapping[str, Block]] = {
         "control": _of_study("control", one_run.first_screen),
         "real": _of_study("smol-seeds", real.first_screen),
     },
-    "docs/mini.md": {
+    "docs/results.md": {
         "table": _mini(one_run.result_table),
         "one run": _mini(one_run.what_it_shows),
-        "control": _of_study("control", one_run.result_table),
-    },
-    "docs/smol.md": {
-        "opening": _smol(real.opening),
-        "table": _smol(real.benchmarks),
-        "steps": _smol(real.step_by_step),
+        "opening": _seeds(over_seeds.opening),
+        "what holds": _seeds(over_seeds.what_holds),
+        "real opening": _smol(real.opening),
         "seeds": _of_study("smol-seeds", real.over_seeds),
         "study 1": _of_study("smol-real", real.study_1),
     },
     "docs/data.md": {"minds": _mini(partial(one_run.minds_on_balanced, page="verdict.md"))},
-    "docs/learning.md": {
-        "opening": _seeds(over_seeds.opening),
-        "training sets": _seeds(over_seeds.training_sets),
-        "what holds": _seeds(over_seeds.what_holds),
-        "everything": _seeds(over_seeds.everything),
-    },
     "docs/verdict.md": {
         "recorded": _of_file("recorded", "models", data.recorded_table),
         "recorded text": _of_file("recorded", "models", data.recorded_text),
@@ -79,12 +70,10 @@ PAGES: Mapping[str, Mapping[str, Block]] = {
     "docs/performance.md": {"real model": _of_file("real_model", None, real.speed)},
     "docs/ledger.md": {
         "decided": _of_file("recorded", "ledger", data.ledger_table),
-        "accuracies": _of_file("recorded", "accuracies", data.accuracies_table),
-        "compared": _of_file("recorded", "compared", data.compared_table),
     },
     "docs/audit.md": {
         "rules": _of_file("audit", "sets", data.rules_table),
-        "learned": _of_file("audit", "sets", data.learned_table),
+        "learned": _of_file("audit", "sets", data.learned),
     },
 }
 """What writes each block, by page and name."""

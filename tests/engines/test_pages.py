@@ -129,7 +129,7 @@ def keep(page: Page, name: str, folder: Path) -> None:
 
 def runs_page(served: Served, experiment: str, filter_: str, view: str) -> str:
     address = served.client["MLFLOW_TRACKING_URI"]
-    flat = f"orderByKey={quote('tags.`mlflow.runName`')}&orderByAsc=true"  # see docs/mlflow.md
+    flat = f"orderByKey={quote('tags.`mlflow.runName`')}&orderByAsc=true"
     query = f"searchFilter={quote(filter_)}&compareRunsMode={view}&{flat}&{TRAINING}"
     return f"{address}/#/experiments/{experiment}/runs?{query}"
 
