@@ -62,8 +62,18 @@ def test_plots_are_drawn_for_every_trained_cell(clone: Path) -> None:
     assert "nano-hi" in Path(page.removeprefix("file://").replace("%20", " ")).read_text()
     dvc(clone, "dvc", "plots", "diff", "HEAD", "--out", "plots")
     # Vega draws nothing of a table whose rows have unequal keys.
-    rows = json.loads((clone / "reports/mini/curves/nano-hi.json").read_text())
+    rows = json.loads((clone / "results/mini/curves.json").read_text())
     assert len(rows) > 1 and {tuple(row) for row in rows} == {tuple(rows[0])}
+    assert {row["cell"] for row in rows} == {"nano-hi"}
+
+
+def test_git_keeps_what_was_found(clone: Path) -> None:
+    kept = dvc(clone, "git", "ls-files", "--others", "--cached", "--exclude-standard", "results")
+    names = ("checkpoints.json", "curves.json", "metrics.json", "report.md", "verdicts.json")
+    assert kept.split() == [f"results/mini/{name}" for name in names]
+    report = json.loads((clone / "reports/mini/results.json").read_text())
+    found = json.loads((clone / "results/mini/verdicts.json").read_text())
+    assert found == report["verdicts"] and found
 
 
 def test_artifacts_are_had_by_name_once_a_version_is_tagged(clone: Path) -> None:

@@ -1,22 +1,31 @@
-"""What ``dvc metrics``, ``dvc plots`` and ``dvc artifacts`` read: small files with fixed names."""
+"""What Git keeps of a study: small files that DVC's and other tools compare between commits."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pipeline.analysis.results import Results
-from pipeline.formats.files import write_json
+from pipeline.formats.files import read_json, write_json
 from pipeline.formats.records import Figures
 
 CURVES = ("validation_accuracy", "reward_mean", "accuracy", "length_median")
 """What is worth a plot; of cells that imitate, their loss in place of the last three."""
 
 
-def write_dvc_files(results: Results, folder: Path) -> None:
-    """Write ``metrics.json``, ``curves/CELL.json`` and ``checkpoints.json`` into a folder."""
+def write_small_files(results: Results, report: Path, folder: Path) -> None:
+    """Write what was found, without samples and weights, into a folder.
+
+    Args:
+        results: What was found.
+        report: The folder of the report, whose verdicts and ``report.md`` are copied.
+        folder: Gets ``metrics.json``, ``verdicts.json``, ``curves.json``, ``checkpoints.json`` and
+            ``report.md``.
+    """
     write_json(folder / "metrics.json", accuracies(results))
-    for result in results.trained():
-        write_json(folder / "curves" / f"{result.key}.json", curve(result.curve))
+    write_json(folder / "verdicts.json", read_json(report / "results.json")["verdicts"])
+    write_json(folder / "curves.json", curves(results))
+    (folder / "report.md").write_bytes((report / "report.md").read_bytes())
     write_json(
         folder / "checkpoints.json",
         {
@@ -37,12 +46,15 @@ def accuracies(results: Results) -> dict[str, dict[str, float]]:
     }
 
 
-def curve(rows: list[Figures]) -> list[dict[str, float | None]]:
-    """The validated steps with the figures worth a plot.
+def curves(results: Results) -> list[dict[str, Any]]:
+    """The curves of all cells; ``dvc plots`` draws nothing of rows whose keys differ."""
+    rows = [{"cell": each.key, **row} for each in results.trained() for row in curve(each.curve)]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in names} for row in rows]
 
-    A figure that some step lacks (the reward before training) is left out of none: ``dvc plots``
-    draws nothing of rows whose keys differ.
-    """
+
+def curve(rows: list[Figures]) -> list[dict[str, float | None]]:
+    """The validated steps with the figures worth a plot; None of what a step lacks."""
     validated = [row for row in rows if "validation_accuracy" in row]
     imitates = not any("reward_mean" in row for row in rows)
     names = (*CURVES[:1], "loss") if imitates else CURVES

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from pipeline.analysis.along import curves_markdown
 from pipeline.analysis.details import details
-from pipeline.analysis.dvc_files import write_dvc_files
 from pipeline.analysis.figures import draw_all
 from pipeline.analysis.ledger.ledger import ledger_markdown
 from pipeline.analysis.packed import PARTS, Marked, packed, packed_tables, write_parts
@@ -38,7 +37,6 @@ def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
         (folder / "figures" / f"{name}.svg").write_text(svg, encoding="utf-8")
     report = summarise(results, recorded)
     report.write(folder / "results.json")
-    write_dvc_files(results, folder)
     (folder / "report.md").write_text(_markdown(results, report), encoding="utf-8")
     if report.over_seeds:
         text = seeds_markdown(report.standings, report.over_seeds)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from pipeline.analysis.collect import collect
+from pipeline.analysis.dvc_files import write_small_files
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import Results
 from pipeline.analysis.samples import read_recorded
@@ -22,6 +23,8 @@ def main(stage: Stage) -> None:
     results = collect(stage.params, stage.root)
     target = stage.root / "reports" / stage.study
     write(stage, results, target)
+    with replacing(stage.root / "results" / stage.study) as small:
+        write_small_files(results, target, small)
     keep = cast(Callable[[Stage, Results, Path], None], KEEPER.load())
     keep(stage, results, target)
     print(f"report: {(target / 'index.html').relative_to(stage.root)}")

@@ -56,7 +56,8 @@ def write_bundle(params: Params, root: Path, folder: Path) -> None:
 def _parts(params: Params) -> Iterator[str]:
     """Yield the files and folders of a checkout that belong to a bundle; some need not be there."""
     name = params.study.name
-    yield from ("code", "dvc.lock", "LICENSE", f"reports/{name}", f"studies/{name}.yaml")
+    yield from ("code", "dvc.lock", "LICENSE", f"studies/{name}.yaml")
+    yield from (f"{found}/{name}" for found in ("reports", "results"))
     yield from (f"studies/{part}/{name}.yaml" for part in ("published", "records"))
     yield from (f"data/{name}/{part}" for part in ("combos", "sources", "suite"))
     yield from (f"runs/{name}/{part}" for part in ("audit", *params.cells))
