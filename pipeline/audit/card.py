@@ -1,4 +1,4 @@
-"""The data card of a study: what a person should know before trusting a score on its data."""
+"""The data card of a study."""
 
 from __future__ import annotations
 
@@ -15,13 +15,6 @@ from pipeline.tasks import registry
 
 
 def data_card(params: Params, audit: Audit, cards: Mapping[str, DatasetCard]) -> str:
-    """The card as Markdown.
-
-    Args:
-        params: The study.
-        audit: What the audit found.
-        cards: What the dataset stage says of each combination.
-    """
     sections = (
         [f"# Data card: {markdown_text(params.study.title)}", ""],
         _sources(params),
@@ -106,7 +99,6 @@ def _columns(params: Params, columns: Mapping[str, ColumnAudit]) -> Iterator[str
 
 
 def _learned(found: Learned | None) -> str:
-    """What rules score that are learned from other stories of the same rows."""
     if found is None:
         return "-"
     trees, readable = percent(found.accuracy), percent(found.readable_accuracy)
@@ -115,7 +107,7 @@ def _learned(found: Learned | None) -> str:
 
 
 def _learned_rules(audit: Audit) -> Iterator[str]:
-    """Yield what learned rules score on training sets, on other stories than they are fitted to."""
+    """Yield the out-of-fold accuracy of learned rules on training sets."""
     if not audit.learned:
         return
     yield from ("## Rules learned from training sets", "")
