@@ -1,9 +1,8 @@
-"""Tiny base models kept by what made them, so that no study makes the same one twice.
+"""A cache of tiny base models, by everything that decides their bytes.
 
-A model is a function of its recipe, demonstrations, texts, seed, threads, this package's code, the
-libraries and the processor. An entry is a folder with the model, whose files the studies that take
-it have by hard links, and a small file about it; it counts only if both are whole, and a model is
-made again otherwise.
+A model is a function of its recipe, demonstrations, texts, seed, threads, this package's code,
+libraries and processor. An entry is a folder with the model, shared with studies by hard links, and
+a record; a damaged entry is made again.
 """
 
 from __future__ import annotations
@@ -24,14 +23,13 @@ from pipeline.train.tiny_base import processor
 from pipeline.train.warm_start import Demonstration
 
 MODEL = "model"
-"""Folder of an entry's model."""
 
 _NAME = "made.json"
 log = logging.getLogger(__name__)
 
 
 class MadeModel(Record):
-    """A tiny model that was made.
+    """Record of a tiny model.
 
     Attributes:
         digest: Of its folder.
@@ -47,7 +45,7 @@ class MadeModel(Record):
 
 
 class _Entry(Record):
-    """A model with the digest of what is said of it."""
+    """A record with its own digest."""
 
     digest: str
     model: MadeModel
@@ -64,9 +62,9 @@ def key_of(
 
     Args:
         entry: Its recipe and seed.
-        threads: Threads it is made with.
+        threads: Number of threads.
         examples: Its demonstrations.
-        words: What its tokenizer is trained on beside them.
+        words: Further texts for its tokenizer.
         code: Digest of every module that makes it.
     """
     libraries = [module.__version__ for module in (torch, transformers, tokenizers)]
@@ -76,7 +74,7 @@ def key_of(
 
 
 def recall(folder: Path) -> MadeModel | None:
-    """What an entry has, or None; says why where it is no good."""
+    """The record of an entry, or None; a warning names any damage."""
     path = folder / _NAME
     if not path.is_file():
         return None
@@ -97,7 +95,7 @@ def recall(folder: Path) -> MadeModel | None:
 
 
 def remember(folder: Path, made: MadeModel) -> None:
-    """Say what there is of a model that lies in its entry."""
+    """Write the record of a model in its entry."""
     _Entry(digest=_digest(made), model=made).write(folder / _NAME)
 
 

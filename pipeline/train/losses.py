@@ -1,4 +1,4 @@
-"""Losses per token and how they become one number, as pure functions on tensors.
+"""Losses per token and their reduction, as pure functions on tensors.
 
 Shapes: B = responses, T = tokens; ``mask`` [B, T] is True on response tokens. Everything agrees
 with ``verl.trainer.ppo.core_algos``.
@@ -14,12 +14,12 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Kl:
-    """How the policy is held near the reference model.
+    """The KL penalty against the reference model.
 
     Attributes:
-        kind: Estimator of the KL divergence, see :func:`kl_estimate`.
+        kind: Estimator, see :func:`kl_estimate`.
         coefficient: Weight of the penalty.
-        in_reward: Take it off the reward of each token instead of adding it to the loss.
+        in_reward: Subtract it from token rewards instead of adding it to the loss.
     """
 
     kind: str
@@ -50,7 +50,7 @@ def kl_estimate(logprobs: Tensor, reference: Tensor, kind: str) -> Tensor:
 
 @dataclass(frozen=True)
 class Clip:
-    """How far the probability ratio may move and still earn.
+    """Clip range of the probability ratio.
 
     Attributes:
         low: The ratio is clipped below at 1 - low.
@@ -67,7 +67,7 @@ class Clip:
 
 @dataclass(frozen=True)
 class PolicyLoss:
-    """The clipped surrogate loss of each token [B, T], and whether it was clipped [B, T]."""
+    """The clipped surrogate loss of each token, and a mask of clipped ones, both [B, T]."""
 
     losses: Tensor
     clipped: Tensor
@@ -100,15 +100,15 @@ def value_loss(values: Tensor, old_values: Tensor, returns: Tensor, clip_range: 
     Args:
         values: Current values [B, T], with gradient.
         old_values: Values when the batch was sampled [B, T].
-        returns: What the values should have been [B, T].
-        clip_range: Largest change of a value that still counts.
+        returns: Targets [B, T].
+        clip_range: Maximum change of a value.
     """
     near = torch.clamp(values, old_values - clip_range, old_values + clip_range)
     return 0.5 * torch.maximum((values - returns).square(), (near - returns).square())
 
 
 def loss_sum(losses: Tensor, mask: Tensor, aggregation: str) -> Tensor:
-    """The sum that, divided by :func:`loss_count` of the whole batch, is the loss.
+    """The sum of losses; divided by :func:`loss_count` of the whole batch, it is the loss.
 
     Sums of micro-batches add up exactly to that of their batch.
 
@@ -127,15 +127,12 @@ def loss_sum(losses: Tensor, mask: Tensor, aggregation: str) -> Tensor:
 
 
 def loss_count(mask: Tensor, aggregation: str, longest: int) -> int:
-    """What a sum of losses is divided by (at least 1).
+    """The divisor of a sum of losses (at least 1).
 
     Args:
         mask: Response mask [B, T] of the whole batch.
         aggregation: As in :func:`loss_sum`; responses without a token do not count.
-        longest: The most tokens a response may have.
-
-    Raises:
-        ValueError: If there is no such aggregation.
+        longest: Maximum tokens of a response.
     """
     match aggregation:
         case "token-mean":

@@ -1,4 +1,4 @@
-"""Stopping in the middle of a step: leaving a forward pass when someone asks for it."""
+"""Stopping within a step, from inside a forward pass."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 from transformers import PreTrainedModel
 
 PATIENCE_SECONDS = 5.0
-"""How long a step that has begun to change the weights may still take once a stop is asked for."""
+"""Seconds for a step that has begun to change the weights to end after a stop is asked for."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """The run was asked to stop; its state was written first, running again goes on from there."""
+    """The run was asked to stop; its state is written, running again resumes."""
 
 
 class Leave(Exception):
@@ -21,17 +21,17 @@ class Leave(Exception):
 
 
 class Stopping:
-    """Watches a policy and leaves its step when a stop is asked for; to be used as a context.
+    """A context that watches a policy and leaves its step when a stop is asked for.
 
     A step that has begun to change the weights may end first if it is quick.
 
     Args:
-        policy: Asked before each of its forward passes.
-        optimizer: Its optimiser: with its first step the weights begin to change.
-        asked: Whether to stop.
+        policy: Polls before each of its forward passes.
+        optimizer: Its optimiser, whose first step begins to change the weights.
+        asked: Returns whether to stop.
 
     Attributes:
-        changing: Whether the weights have left the last finished step.
+        changing: The weights have left the last finished step.
     """
 
     def __init__(
