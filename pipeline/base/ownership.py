@@ -1,4 +1,4 @@
-"""A folder of resumable state has one owner at a time, and who comes second is told who it is."""
+"""Exclusive ownership of folders of resumable state."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from pipeline.base.locks import is_locked, locked
 from pipeline.base.processes import GRACE_SECONDS
 
 PATIENCE_SECONDS = GRACE_SECONDS + 5
-"""How long to wait for an owner: one whose ``dvc`` was killed ends within its grace."""
+"""Seconds to wait for an owner: one whose ``dvc`` was killed ends within its grace."""
 
 
 @contextmanager
 def owned(folder: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
     """Own a folder while the block runs, or until this process dies, even by SIGKILL.
 
-    The lock and a note of who holds it lie beside the folder, in ``FOLDER.lock``. On a file system
-    that does not pass locks on to other machines, it holds on this machine.
+    Lock and note about the owner are in ``FOLDER.lock`` beside it. Some file systems limit it to
+    this machine.
 
     Args:
         folder: Need not exist.
@@ -63,12 +63,10 @@ def _waiting(folder: Path, patience: float) -> Iterator[int]:
 
 
 def is_owned(folder: Path) -> bool:
-    """Whether a process owns a folder."""
     return is_locked(_lock_of(folder))
 
 
 def in_use(folder: Path) -> str:
-    """Say who owns a folder."""
     owner = owner_of(folder)
     if owner is None:
         return f"{folder} is in use by another process"
