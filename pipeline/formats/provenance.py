@@ -1,4 +1,4 @@
-"""Versions of the libraries that can move a result, as they stand in each result's records."""
+"""Versions of the libraries that can affect a result, as recorded with it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 MODEL = ("torch", "transformers", "tokenizers")
-"""What decides how a model computes, here."""
+"""Libraries behind a model's computation here."""
 GRADING = ("math-verify",)
-"""What decides whether an answer is right."""
+"""Libraries behind grading."""
 
 Libraries = dict[str, str]
-"""Version of each library by its distribution's name."""
+"""Version by distribution."""
 
 
 def installed(*names: str) -> Libraries:
@@ -21,7 +21,7 @@ def installed(*names: str) -> Libraries:
 
 
 def changed(recorded: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """The libraries whose installed version is another than the one recorded.
+    """(recorded, installed) versions of libraries that differ.
 
     Libraries that are not installed here ran elsewhere, and are not compared.
     """
