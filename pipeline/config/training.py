@@ -40,8 +40,8 @@ class Cluster(Section):
     The local backend reads ``accelerator``, the limits on time and ``retries`` alone.
 
     Attributes:
-        accelerator: Kind of accelerator; ``auto`` is ``a100-80``, with ``backend: local`` only where
-            the cluster has accelerators.
+        accelerator: Kind of accelerator; ``auto`` is ``a100-80``, with ``backend: local`` only
+            if the cluster has accelerators.
         memory: GiB per accelerator, if not as its name implies.
         gpus: Accelerators per node; by default those of its first row in
             ``pipeline/ops/verl/sizes.yaml``.

@@ -83,7 +83,7 @@ class OrderEvidence:
 
     @property
     def best(self) -> AgainstRule | None:
-        """The most accurate rule, minds aside: they are right where their deficit does not matter."""
+        """The most accurate rule; minds are right wherever their deficit does not matter."""
         return next((each for each in self.rules if not each.kind.is_mind), None)
 
     @property
