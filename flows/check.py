@@ -25,7 +25,7 @@ _MARKS = {True: "ok", False: "wrong", None: "-"}
 
 
 class Drifted(Exception):
-    """Something is not as it should be; the message names all of it."""
+    """Findings of the check; the message names all of them."""
 
 
 @flow(name="check", flow_run_name="check", log_prints=True)
@@ -72,7 +72,6 @@ def check(
 
 @task(name="look", task_run_name="{part}", cache_policy=NO_CACHE)
 def look(part: Part, root: Path, upstream: Upstream, free_gibibytes: float) -> list[Finding]:
-    """Look at one part of a checkout."""
     match part:
         case "results":
             return list(health.results(root))
@@ -87,7 +86,6 @@ def look(part: Part, root: Path, upstream: Upstream, free_gibibytes: float) -> l
 
 @task(name="make again", cache_policy=NO_CACHE)
 def make_again(root: Path, what: Remake) -> Finding:
-    """Make results again and compare their bytes."""
     found = differing(root, _STAGES[what], get_run_logger().info)
     return Finding(
         f"{what} made again",
