@@ -152,7 +152,6 @@ def make_pool(client: SyncPrefectClient, pool: WorkPool, root: Path) -> Iterator
 def _deployments(
     client: SyncPrefectClient, root: Path, named: list[str]
 ) -> Iterator[DeploymentEntry]:
-    """Have Prefect read prefect.yaml, and yield the changes."""
     before = _present(client, named)
     done = subprocess.run(
         [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all"],
@@ -195,7 +194,6 @@ def _complete(client: SyncPrefectClient, root: Path, named: list[str]) -> None:
 
 
 def _offering(studies: list[str], schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a form with these studies as choices."""
     found = deepcopy(schema)
     asked = found.get("properties", {}).get("study", {})
     for choice in (asked, *asked.get("anyOf", ())):
@@ -229,7 +227,6 @@ def make_automation(client: SyncPrefectClient, wanted: AutomationCore) -> Deploy
 
 
 def notification_block(client: SyncPrefectClient, name: str) -> Any:
-    """The id of a notification block."""
     kind, _, own = name.partition("/")
     try:
         return client.read_block_document_by_name(own, kind).id

@@ -88,11 +88,7 @@ def image_of(root: Path) -> str:
 
 
 def job_template(pool: WorkPool, root: Path) -> dict[str, Any]:
-    """Prefect's job template of a pool's kind, with heartbeats and a checkout.
-
-    Raises:
-        UserError: If Prefect has no such kind of pool, or no image is named.
-    """
+    """Prefect's job template of a pool's kind, with heartbeats and a checkout."""
     template: dict[str, Any] | None = asyncio.run(
         get_default_base_job_template_for_infrastructure_type(pool.kind)
     )

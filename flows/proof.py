@@ -51,7 +51,6 @@ def server() -> Iterator[str]:
 
 
 def list_all(address: str) -> None:
-    """List a server's content through Prefect's command line."""
     for listing in LISTINGS:
         environment = {**os.environ, "PREFECT_API_URL": address}
         subprocess.run(_prefect(*listing), env=environment, check=True)

@@ -53,7 +53,6 @@ def _clone(root: Path, target: Path) -> Path:
 
 
 def _digests(root: Path) -> dict[str, str]:
-    """Digests of outputs by path, from ``dvc.lock``."""
     lock = root / "dvc.lock"
     stages = yaml.safe_load(lock.read_text("utf-8"))["stages"] if lock.is_file() else {}
     outputs = [each for stage in stages.values() for each in stage.get("outs", ())]

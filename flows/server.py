@@ -33,11 +33,7 @@ _VARIABLES = {
 
 
 def start_temporary_server() -> None:
-    """Give Prefect a server until this process ends, unless ``PREFECT_API_URL`` names one.
-
-    Raises:
-        UserError: If it does not start, or the named one does not answer.
-    """
+    """Give Prefect a server until this process ends, unless ``PREFECT_API_URL`` names one."""
     if named := PREFECT_API_URL.value():
         _check_answer(named)
         return

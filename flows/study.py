@@ -21,7 +21,6 @@ def _root(checkout: str | None) -> Path:
 
 
 def _run_name() -> str:
-    """The name of a run: the study, by default that of params.yaml."""
     given = flow_run.parameters
     study = given.get("study")
     if study is None:

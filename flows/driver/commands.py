@@ -69,7 +69,6 @@ class Commands:
 
     @property
     def stopped(self) -> bool:
-        """No more commands are started."""
         return self._closed
 
     def stop(self) -> None:

@@ -140,7 +140,6 @@ def _drive(work: Work, begin: Begin) -> bool:
 
 
 def _make(work: Work, changed: set[str], stages: Sequence[str], begin: Begin) -> set[str]:
-    """Run shared stages concurrently; return the stages that DVC would run then."""
     if not stages:
         return changed
     _require(work, [begin(each, partial(work.run, each, [each])) for each in stages])
@@ -158,7 +157,6 @@ def _require(work: Work, runs: Sequence[Future]) -> None:
 
 
 def _run_cells(work: Work, keys: Sequence[str], begin: Begin) -> dict[str, str]:
-    """Run cells, and return the causes of failure by cell; none if they were stopped."""
     runs: dict[str, Future] = {}
     for key in keys:
         first, takes = before(work.params.cells[key]), taken(work.params, key)

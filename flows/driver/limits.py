@@ -86,7 +86,6 @@ def accelerators() -> list[int]:
 
 
 def most_taken(params: Params) -> int:
-    """The largest share of the resource that a cell takes."""
     return max((taken(params, key) for key in params.cells), default=0)
 
 

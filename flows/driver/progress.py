@@ -55,7 +55,6 @@ def advanced(state: CellState, line: str) -> CellState:
 
 
 def told(state: CellState) -> str:
-    """One line for people."""
     if state.state in ("failed", "stopped"):
         where = f"in {state.stage}" if state.stage else "at the start"
         return f"{state.state} {where}" + (f": {state.cause}" if state.cause else "")

@@ -59,7 +59,6 @@ class RunFolder:
         state.write(self._cell_file(key))
 
     def note_done(self, keys: Iterable[str]) -> None:
-        """Mark cells as done."""
         for key in keys:
             if (state := self.cell(key)).state != "done":
                 update = {"state": "done", "cause": "", "remaining": None}

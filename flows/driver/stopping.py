@@ -84,5 +84,4 @@ def stopped_from_outside(commands: Commands) -> Iterator[Event]:
 
 
 def _is_cancelled(run: FlowRun) -> bool:
-    """A run is cancelled, or being cancelled."""
     return run.state is not None and (run.state.is_cancelling() or run.state.is_cancelled())

@@ -112,10 +112,8 @@ class Work:
             raise StageFailed(cause(tail))
 
     def run_cell(self, key: str, say: Say) -> None:
-        """Run what is missing of a cell, record its state, and tell MLflow at its end.
-
-        Raises:
-            StageFailed: If it fails, or is stopped.
+        """Run what is missing of a cell, record its state, and tell MLflow; StageFailed if it
+        fails.
         """
         before, began = self.folder.cell(key), time.monotonic()
         update = {"state": "running", "attempts": before.attempts + 1, "cause": "", "stage": ""}

@@ -58,7 +58,6 @@ def same_inputs(root: Path, commit: str) -> bool:
 
 
 def _edited(root: Path, except_for: frozenset[str]) -> tuple[str, ...]:
-    """Edited tracked files, and new ones where stages would read them."""
     status = _git(root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
     found = [(line[:2], line[3:]) for line in status.split("\0") if line]
     return tuple(

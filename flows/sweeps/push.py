@@ -18,7 +18,6 @@ class NotPushed(TransientError):
 
 
 def pushes(home: Path) -> list[str]:
-    """The commands that push results of a checkout to DVC's remote."""
     return [PUSH] if _has_remote(home) else []
 
 
@@ -47,6 +46,5 @@ def push_owed(folder: SweepFolder, commands: Commands) -> None:
 
 
 def _has_remote(home: Path) -> bool:
-    """DVC has a default remote."""
     settings = ask_dvc(home, "config", "--list").splitlines()
     return any(line.startswith("core.remote=") for line in settings)

@@ -68,7 +68,6 @@ def _share_cache(home: Path, tree: Path) -> None:
 
 
 def remove_tree(folder: SweepFolder) -> None:
-    """Remove the worktree, even if incomplete."""
     (folder.path / _READY).unlink(missing_ok=True)
     with suppress(UserError):
         git(folder.home, "worktree", "remove", "--force", "--force", str(folder.tree))

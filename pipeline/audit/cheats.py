@@ -109,7 +109,6 @@ DISGUISES: Mapping[str, Callable[[str], str]] = {
 
 
 def won_without_answer(readings: Sequence[Reading]) -> WonWithoutAnswer:
-    """The winnings of cheats and constants on a set of examples, the best first."""
     cheats = [_won(name, readings, cheat) for name, cheat in CHEATS.items()]
     search = Constants.tried_on([reading.example for reading in readings])
     constants = [_won(text, readings, partial(_saying, text)) for text in search.finalists()]

@@ -101,7 +101,6 @@ class Fingerprints:
         return Overlap(len(test), self.length, total / len(test) if test else 0.0, ids, unread)
 
     def _shared(self, text: str) -> float:
-        """The share of a text's n-grams that stand in training."""
         ngrams = _ngrams(words_of(text), self.length)
         return len(ngrams & self.ngrams) / len(ngrams) if ngrams else 0.0
 

@@ -99,7 +99,6 @@ def _varies(pairs: Pairs, rows: int) -> bool:
 
 
 def _with_absent(pairs: Pairs, total: Mapping[str, int]) -> Pairs:
-    """Add the examples without the word."""
     present: Counter[str] = Counter()
     for (_, answer), count in pairs.items():
         present[answer] += count

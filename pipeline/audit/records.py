@@ -259,7 +259,6 @@ class Audit(Record):
     validation: dict[str, Leak] = Field(default={})
 
     def best_rule(self, column: str, combinations: Sequence[str]) -> Best | None:
-        """The best rule of a column: a listed one, or one learned from a training set."""
         found = self.columns.get(column)
         if found is None:
             return None

@@ -123,7 +123,6 @@ def leakage(overlaps: Mapping[str, Mapping[str, Overlap]]) -> dict[str, dict[str
 
 
 def label_conflicts(examples: Sequence[Example]) -> list[LabelConflict]:
-    """Questions asked of one story more than once with different answers."""
     answers: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for example in examples:
         answers[_item(example)][example.answer].append(example.id)
@@ -140,7 +139,6 @@ def twin_conflicts(examples: Sequence[Example]) -> dict[str, int]:
 
 
 def _duplicates(examples: Sequence[Example]) -> list[str]:
-    """Ids of examples that repeat an earlier one verbatim, answer included."""
     seen: set[tuple[str, ...]] = set()
     repeated = []
     for example in examples:
@@ -205,7 +203,6 @@ def _with_guess(rules: Mapping[str, Baseline]) -> dict[str, float]:
 
 
 def _groups(readings: Sequence[Reading], keys: Sequence[str]) -> dict[str, list[int]]:
-    """Indices of the readings by key, keys in order."""
     groups: dict[str, list[int]] = defaultdict(list)
     for place, (_, key) in enumerate(zip(readings, keys, strict=True)):
         groups[key].append(place)
@@ -247,7 +244,6 @@ def _rule_flag(
 
 
 def _lexical(readings: Sequence[Reading]) -> dict[str, Lexical]:
-    """The most telling word of each kind of question."""
     groups: dict[str, list[Example]] = defaultdict(list)
     for reading in readings:
         groups[_question_kind(reading)].append(reading.example)

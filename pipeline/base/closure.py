@@ -86,7 +86,6 @@ def _read(path: Path, changed: int) -> Module:
 
 
 def _file(root: Path, name: str) -> Path | None:
-    """The file of a module or package, or None."""
     path = root.joinpath(*name.split("."))
     candidates = (path.with_name(f"{path.name}.py"), path / "__init__.py")
     return next((file for file in candidates if file.is_file()), None)
@@ -137,7 +136,6 @@ class _Syntax:
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a statement imports."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             yield from _with_parents(alias.name)

@@ -56,7 +56,6 @@ def writing(place: Path) -> Iterator[None]:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and its causes."""
     while error is not None:
         yield error
         error = getattr(error, "orig", None) or error.__cause__ or error.__context__

@@ -111,7 +111,6 @@ def _run(
 
 
 def _why(root: Path, arguments: tuple[str, ...], done: subprocess.CompletedProcess[str]) -> str:
-    """Cause and remedy of a failed command."""
     said, place = done.stderr.strip(), shlex.quote(str(root.resolve()))
     if _OWNER.search(said):
         return (

@@ -86,7 +86,6 @@ def _lock_of(folder: Path) -> Path:
 
 
 def owner_of(folder: Path) -> dict[str, str] | None:
-    """The note of an owner, or None if it is not there yet."""
     try:
         found: dict[str, str] = json.loads(_lock_of(folder).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -111,7 +111,6 @@ def _is_dvc(process: psutil.Process) -> bool:
 
 
 def _is_whole(line: list[psutil.Process]) -> bool:
-    """Each process still has its former parent."""
     try:
         return all(child.ppid() == parent.pid for child, parent in pairwise(line))
     except psutil.Error:
@@ -191,7 +190,6 @@ def end_group(
 
 
 def signal_group(process: subprocess.Popen[Any], number: signal.Signals) -> None:
-    """Signal a process group, if it still exists."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, number)
 

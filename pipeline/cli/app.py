@@ -249,7 +249,6 @@ def sync() -> None:
 
 
 def _shortened(message: str) -> str:
-    """Cut the middle out of a very long message."""
     half = _LONGEST_MESSAGE // 2
     return message if len(message) <= 2 * half else f"{message[:half]} ... {message[-half:]}"
 

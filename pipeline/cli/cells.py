@@ -60,7 +60,6 @@ def names_cell(source: Path) -> bool:
 
 
 def items_by_task(name: str, benchmark: str | None = None) -> Mapping[str, list[Item]]:
-    """A cell's answers, joined with its suite, by task; see :func:`answers_by_task`."""
     return {task: items for task, (items, _) in answers_by_task(name, benchmark).items()}
 
 
@@ -154,7 +153,6 @@ def _checkpoint(root: Path, cell: Side, key: str, name: str) -> Side:
 
 
 def _study_of(root: Path, folder: Path) -> str | None:
-    """The study in whose runs a folder lies."""
     runs = (root / "runs").resolve()
     found = folder.resolve()
     return found.relative_to(runs).parts[0] if found.is_relative_to(runs) else None

@@ -264,7 +264,6 @@ def _is_evaluated(root: Path, params: Params, key: str) -> bool:
 
 
 def _columns(root: Path, chosen: Chosen) -> list[Column]:
-    """The answered columns of a cell; warns about others."""
     from pipeline.analysis.export.answered import ResultsFolder, read_columns
     from pipeline.stages.common import Stage
     from pipeline.stages.evaluate import asked

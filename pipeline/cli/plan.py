@@ -233,7 +233,6 @@ def _sentence(found: StudyPlan) -> str:
 
 
 def _phases(found: Phases | None) -> str:
-    """The sum of a training's phases, and its parts."""
     if found is None:
         return "-"
     parts = " + ".join(_time(hours) for hours in (found.prefill, found.decode, found.update))

@@ -122,7 +122,6 @@ def _show(results: Results) -> None:
 
 
 def _show_ledger(path: Path) -> None:
-    """Count the claims of papers by verdict, if there are any."""
     from pipeline.analysis.ledger.ledger import ledger_summary
     from pipeline.analysis.summary import StudySummary
 

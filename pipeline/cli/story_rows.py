@@ -28,11 +28,7 @@ class InputRow(TypedDict, total=False):
 
 
 def read_rows(source: Path, *needed: str) -> Iterator[tuple[int, InputRow]]:
-    """Yield (number from 1, row) of a table; ``needed`` fields must be text.
-
-    Raises:
-        UserError: At the first malformed row, by file and place.
-    """
+    """Yield (number from 1, row) of a table whose ``needed`` fields must be text."""
     first_with: dict[str, str] = {}
     number = 0
     for number, (place, given) in enumerate(read_table(source), 1):

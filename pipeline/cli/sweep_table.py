@@ -23,7 +23,6 @@ _AT_REST = ("waiting", "done")
 
 
 def table_of(rows: Iterable[tuple[str, str, str, str]]) -> Table:
-    """A table of cells, from :meth:`flows.driver.record.RunStanding.rows`."""
     table = make_table(None, ("cell", "state", "attempts", "progress"))
     for row in rows:
         table.add_row(*row)

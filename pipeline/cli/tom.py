@@ -341,7 +341,6 @@ def _asked(name: str, benchmark: str | None, row: int) -> tuple[str, Item]:
 
 
 def _suite_rows(name: str, benchmark: str | None) -> dict[str, list[dict[str, Any]]]:
-    """The questions of a cell's suite that the engine can read, by task."""
     return {
         task: [{**asdict(item.example), "line": number} for number, item in enumerate(items, 1)]
         for task, items in items_by_task(name, benchmark).items()

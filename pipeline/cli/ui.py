@@ -53,7 +53,6 @@ def ui(
 
 
 def _link_report(params: Params, root: Path, runs_at: RunsAt) -> None:
-    """Link the report of the study in use, if there is one, to these runs."""
     page = root / "reports" / params.study.name / "index.html"
     if page.is_file():
         from pipeline.ops.mirror.ran import copied_page, write_with_runs

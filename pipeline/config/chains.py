@@ -68,7 +68,6 @@ def _start_mistakes(own: str, arm: Arm, data: Mapping[str, tuple[str, ...]]) -> 
 
 
 def _circles(arms: Mapping[str, Arm]) -> Iterator[Mistake]:
-    """Yield each circle of arms once, at its first arm in the file."""
     said: set[str] = set()
     for name in arms:
         way: list[str] = []

@@ -88,7 +88,6 @@ def _used_models(study: Study) -> dict[str, tuple[str, int]]:
 
 
 def _model_key(study: Study, model: str, seed: int) -> str:
-    """The key of the base model of a seed's cells."""
     own = _repeats_everything(study) and isinstance(study.base.models[model], TinyModel)
     return f"{model}-s{seed}" if own else model
 
@@ -223,7 +222,6 @@ def _trained_cells(study: Study) -> Iterable[tuple[str, Cell]]:
 
 
 def _group(study: Study, model: str, combination: str, arm: str) -> str:
-    """The key of a trained cell without its seed."""
     return "-".join([model, combination, *([arm] if len(study.arms) > 1 else [])])
 
 

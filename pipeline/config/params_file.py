@@ -176,7 +176,6 @@ def _line(params: Params, cell: Cell) -> dict[str, str]:
 
 
 def dump_params(params: Params) -> str:
-    """Every resolved parameter of a study as YAML."""
     return write_yaml(params.model_dump(mode="json"))
 
 

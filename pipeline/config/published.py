@@ -106,7 +106,6 @@ def find_record(root: Path, study: str) -> PaperRecord | None:
 
 
 def _completed(root: Path, path: Path, record: PaperRecord) -> PaperRecord:
-    """Add the inherited statements."""
     others = [name for name in record_names(root) if name != path.stem]
     if record.like not in others:
         allowed = ", ".join(others) or "none"

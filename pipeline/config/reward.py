@@ -74,7 +74,6 @@ def _check_reason(preset: str, given: bool) -> None:
 
 
 def _kind(content: object) -> str:
-    """The kind of settings of a preset."""
     found = content.get("preset") if isinstance(content, dict) else getattr(content, "preset", "")
     if found in LENIENT:
         return "published"

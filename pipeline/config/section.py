@@ -49,7 +49,6 @@ def known(value: object, names: Collection[str]) -> object:
 
 
 def one_of(names: Collection[str]) -> BeforeValidator:
-    """Validator for :func:`known`."""
     return BeforeValidator(lambda value: known(value, names))
 
 

@@ -62,7 +62,6 @@ class Study(Section):
 
 
 def _undefined(study: Study) -> Iterator[Mistake]:
-    """Yield undefined names."""
     grid, columns = study.grid, study.suite.tasks
     probe = study.dataset.probe
     named: list[tuple[Place, Collection[str], Collection[str]]] = [
@@ -132,7 +131,6 @@ def _short_contexts(study: Study) -> Iterator[Mistake]:
 
 
 def _unscored_options(study: Study) -> Iterator[Mistake]:
-    """Yield models without weights where options are scored."""
     for number, name in enumerate(study.grid.evaluate_only):
         model = study.base.models.get(name)
         if study.evaluate.scoring == "options" and isinstance(model, ApiModel | RecordedModel):

@@ -216,5 +216,4 @@ class StudyTrain(Train):
 
     @property
     def recipe(self) -> Train:
-        """The recipe common to all cells."""
         return Train(**{name: getattr(self, name) for name in Train.model_fields})

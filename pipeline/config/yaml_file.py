@@ -149,7 +149,6 @@ def parse_yaml(path: Path, data: bytes) -> Document:
 
 
 def _values_in(path: Path, node: Node, known: dict[int, int], depth: int = 0) -> int:
-    """Number of values, with repetitions by aliases."""
     if depth > DEEPEST:  # an alias may be of what it stands in
         line = node.start_mark.line + 1
         raise UserError(f"{path} is not valid YAML: line {line}: nested more than {DEEPEST} levels")

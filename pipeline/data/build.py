@@ -139,7 +139,6 @@ def select_written(
 
 
 def select_probe(raw: Path, probe: ProbeEntry) -> dict[str, list[Example]]:
-    """Some of the suite's examples for every column of a probe."""
     found = {}
     for name, column in probe.columns.items():
         examples = select(raw, column, seed=0)

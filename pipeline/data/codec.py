@@ -99,7 +99,6 @@ def write_examples(path: Path, examples: Sequence[Example]) -> None:
 
 
 def read_examples(path: Path) -> list[Example]:
-    """Read examples written by :func:`write_examples`."""
     rows = _rows(path, _SUITE, "suite", _suite_rows)
     return [_decoded(row, row["task"], row["answer"]) for row in rows]
 
@@ -114,7 +113,6 @@ def read_column(path: Path, task: str) -> list[Example]:
 def write_dataset(
     path: Path, examples: Sequence[Example], prompt: Callable[[Example], Messages], split: str
 ) -> None:
-    """Write the parquet file of one split of a dataset."""
     rows = [
         {
             "data_source": example.task,
@@ -129,7 +127,6 @@ def write_dataset(
 
 
 def read_dataset(path: Path) -> list[Prompted]:
-    """Read the rows written by :func:`write_dataset`."""
     rows = _rows(path, _DATASET, f"dataset@{_combination(path)}", _dataset_rows)
     return [
         Prompted(

@@ -87,7 +87,6 @@ class Shown(Record):
 
 
 def mark(column: Origin, shown: Shown) -> Mark:
-    """The strongest connection of a column."""
     for connection, count in _COUNTS.items():
         if rows := count(column, shown):
             return Mark(connection=connection, rows=rows, of=column.rows)

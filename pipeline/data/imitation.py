@@ -23,11 +23,7 @@ FIELD = "imitated"
 
 
 def with_responses(examples: Sequence[Example], kinds: Sequence[Imitated]) -> list[Example]:
-    """Examples with the responses of some kinds, where they have one.
-
-    Raises:
-        UserError: If no example has a response of a kind.
-    """
+    """Examples with the responses of some kinds, where they have one; UserError without any."""
     if not kinds:
         return list(examples)
     written = [{kind: text for kind in kinds if (text := _response(e, kind))} for e in examples]

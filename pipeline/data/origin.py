@@ -106,7 +106,6 @@ class Origin(Record):
 
     @classmethod
     def together(cls, origins: Sequence[Self]) -> Self:
-        """The union of several origins."""
         return (
             origins[0]
             if len(origins) == 1

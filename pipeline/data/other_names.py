@@ -17,11 +17,7 @@ from pipeline.tom.story import agents_of
 
 
 def under_other_names(examples: Sequence[Example]) -> list[Example]:
-    """Every example with agents' and containers' names shifted by one.
-
-    Raises:
-        UserError: If the belief engine cannot read one.
-    """
+    """Every example with agents' and containers' names shifted by one."""
     return [_renamed(reading) for reading in read_all(examples)]
 
 
@@ -56,6 +52,5 @@ def _passed_on(names: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _told(text: str, called: Mapping[str, str]) -> str:
-    """Replace whole words simultaneously."""
     words = "|".join(map(re.escape, sorted(called, key=len, reverse=True)))
     return re.sub(rf"(?<!\w)({words})(?!\w)", lambda found: called[found[0]], text)

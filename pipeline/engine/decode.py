@@ -159,7 +159,6 @@ class CompletionRows:
 
     @property
     def count(self) -> int:
-        """B."""
         return len(self.rows)
 
     def shape(self) -> tuple[int, int]:

@@ -33,10 +33,8 @@ _CONTAINER_LIMITS = (
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of ``auto`` (a GPU if there is one), ``cpu`` or ``cuda``.
-
-    Raises:
-        UserError: If there is no ``cuda``.
+    """The device of ``auto`` (a GPU if there is one), ``cpu`` or ``cuda``; UserError if it is
+    missing.
     """
     present = torch.cuda.is_available()
     if name == "cuda" and not present:
@@ -171,5 +169,4 @@ def hand_back_memory() -> None:
 
 @cache
 def _glibc() -> ctypes.CDLL | None:
-    """The process's C library, if it is glibc."""
     return ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None

@@ -83,7 +83,6 @@ class _Batch:
 
     @property
     def group(self) -> int:
-        """Completions per prompt."""
         return len(self.begun) // len(self.prompts)
 
     @property

@@ -33,7 +33,6 @@ class Encoded:
     left: bool
 
     def prefix(self, lengths: Sequence[int], group: int) -> Prefix:
-        """The prefix for ``group`` rows of each prompt."""
         return Prefix.of(self.keys, self.values, lengths, group, left=self.left)
 
 

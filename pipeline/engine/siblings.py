@@ -149,7 +149,6 @@ class Encoder:
             )
 
     def _prefix(self, families: Sequence[int]) -> Prefix:
-        """The prefix of each of these families."""
         stems = {family: self._stems[family] for family in families}
         group = max(Counter(families).values())
         device = next(iter(stems.values())).values[0].device

@@ -130,7 +130,6 @@ class AppendedLines:
         self._path, self._read = path, 0
 
     def new(self) -> Iterator[Any]:
-        """Yield the lines since the last call, parsed."""
         if not self._path.is_file():
             return
         with self._path.open("rb") as file:

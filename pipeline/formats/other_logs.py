@@ -46,11 +46,7 @@ class OtherTool:
         return bool(row["filter"] == self.filter)
 
     def read(self, where: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A row with this project's column names; others stay as they are.
-
-        Raises:
-            UserError: If it has several responses.
-        """
+        """A row with this project's column names, or as it is; UserError for several responses."""
         if _is_harness(row):
             return _renamed(row["doc"]) | _of_harness(self.path, where, row)
         if isinstance(row.get("output"), dict) and "target" in row:

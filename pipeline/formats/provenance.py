@@ -15,7 +15,6 @@ Libraries = dict[str, str]
 
 
 def installed(*names: str) -> Libraries:
-    """The versions of those libraries that are installed here."""
     found = {name: _version(name) for name in names}
     return {name: number for name, number in found.items() if number is not None}
 

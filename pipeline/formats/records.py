@@ -128,7 +128,6 @@ class RecordOfModel(Record):
 
 
 def _why(error: Exception) -> str:
-    """The defect of a content, in a few words."""
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"])) or "its content"

@@ -70,7 +70,6 @@ def _holds_something(value: object) -> bool:
 
 
 def is_table(path: Path) -> bool:
-    """A file is a table by its suffix."""
     return bool(path.suffix) and path.suffix.lower() in _KINDS
 
 

@@ -70,11 +70,7 @@ class WeightsFolder:
         self.keep_only([_NONE])
 
     def get(self, digest: str) -> Path:
-        """The folder of a model after verifying its files.
-
-        Raises:
-            UserError: If it is absent or altered; names the repair.
-        """
+        """The folder of a model with verified files; UserError if it is absent or altered."""
         folder = self.root / digest
         again = f"dvc repro --single-item --force {self.made_by}"
         if not folder.is_dir():

@@ -71,7 +71,6 @@ class Read:
 
     @property
     def enough(self) -> bool:
-        """Enough answers were read for a verdict."""
         return self.count >= ENOUGH_READ * self.of
 
     def text(self) -> str:
@@ -128,7 +127,6 @@ def followed(follow: str, by: str | None) -> str:
 
 
 def said_to_follow(follow: str, by: str | None) -> str:
-    """The verdict as the beginning of a sentence."""
     match follow:
         case "undecided":
             return "what answers follow is undecided"
@@ -210,7 +208,6 @@ def _verdict(decision: Decision, found: Evidence, read: Read, contradicted: int)
 
 
 def _found(found: Evidence) -> Found:
-    """The effects detectable with these questions."""
     everything = found.everything
     wrong = [each.where_wrong.count for each in everything.deciding]
     rule = least([Test(min(wrong), MAJORITY)]) if wrong else None

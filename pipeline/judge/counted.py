@@ -95,7 +95,6 @@ def judge_file(path: Path, task: registry.Task, processes: int | None = None) ->
 
 
 def count(reader: Reader, rows: Iterator[Row], processes: int) -> Iterator[Counted]:
-    """Yield every response of a file, counted, in order."""
     chunks = iter(lambda: list(islice(rows, _CHUNK)), [])
     first = list(islice(chunks, processes + 1))
     if processes < 2 or len(first) <= processes:
@@ -176,7 +175,6 @@ def _counted(answer: AnsweredQuestion) -> Counted:
 
 
 def _bare(item: Item) -> Item:
-    """An item with the counted fields, without its texts."""
     whole = item.example
     meta = {"pair": whole.meta["pair"]} if "pair" in whole.meta else _NO_META
     example = Example(
@@ -194,7 +192,6 @@ def _bare(item: Item) -> Item:
 
 
 def _held(path: Path, task: registry.Task, places: Sequence[int]) -> list[Item]:
-    """Read the answers to compare with rules again."""
     reader, rows = open_answers(path, task, NEEDED)
     wanted = set(places)
     chosen = compress(rows, (place in wanted for place in range(max(places) + 1)))

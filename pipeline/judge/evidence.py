@@ -51,12 +51,10 @@ class AgainstRule:
 
     @property
     def follows_beliefs(self) -> bool:
-        """The answers follow beliefs rather than this rule."""
         return self.where_wrong.value > MAJORITY and self.preference.low > 0
 
     @property
     def follows_rule(self) -> bool:
-        """The answers follow this rule rather than beliefs."""
         return self.copied.low > MAJORITY and self.preference.high < 0
 
 
@@ -114,7 +112,6 @@ class PairEvidence:
 
     @property
     def enough(self) -> bool:
-        """There are enough pairs to decide."""
         return self.accuracy.count >= FEWEST_ITEMS
 
     @property
@@ -205,5 +202,4 @@ def simplest(rules: Sequence[AgainstRule]) -> AgainstRule | None:
 
 
 def in_percent(found: Estimate) -> str:
-    """A share with its interval."""
     return f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})"

@@ -96,7 +96,6 @@ class Questions:
 
     @classmethod
     def of(cls, examples: Sequence[Example]) -> Questions:
-        """Read the questions, and apply every rule and mind."""
         readings = read_all(examples)
         asked, gold = gold_places(readings)
         described = describe(asked, readings)
@@ -164,7 +163,6 @@ def _structure(reading: Reading) -> str:
 
 
 def _is_defined(answers: Answers) -> bool:
-    """A rule answers most questions."""
     return 2 * sum(answer is not None for answer in answers) > len(answers)
 
 
@@ -251,7 +249,6 @@ def _told(reading: Reading, lacking: Sequence[Lacking]) -> list[str | None]:
 
 
 def _fitted(questions: Questions, items: Sequence[Item], held: _Held) -> Iterator[Said]:
-    """Yield followers fitted to the model's answers."""
     asked = questions.asked
     answered = answered_places(asked, items)
     mind = _two_faults(questions, held)

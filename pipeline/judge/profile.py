@@ -53,7 +53,6 @@ class Faculty:
 
     @property
     def asked(self) -> bool:
-        """There are enough questions to show it."""
         return self.whole.count >= FEWEST and self.whole.clusters >= FEWEST_STORIES
 
     @property

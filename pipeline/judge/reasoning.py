@@ -116,7 +116,6 @@ def statements(item: Item) -> Statements | None:
 
 
 def _last_said(made: Iterable[Said]) -> dict[Chain, str]:
-    """The last claimed place by chain."""
     return {holders: place for holders, place, negated in made if not negated}
 
 
@@ -128,7 +127,6 @@ def _follows(item: Item, case: Case, last: dict[Chain, str]) -> bool | None:
 def judge_reasoning(
     items: Sequence[Item], stated: Sequence[Statements | None], used: Used = RECORDED
 ) -> ReasoningVerdict:
-    """The verdict on the reasoning of responses, with its evidence."""
     pairs = zip(items, stated, strict=True)
     read = [(item, made) for item, made in pairs if made is not None]
     speaking = [pair for pair in read if pair[1].all]

@@ -40,7 +40,6 @@ RECORDED = Used(untried="recorded answers cannot be continued")
 
 
 def used_of(tried: Tried, suite: Mapping[str, Sequence[Example]], columns: Collection[str]) -> Used:
-    """The shares over some columns."""
     stories = {each.id: each.story_id for name in columns for each in suite[name]}
     found = [each for each in tried.attempts if each.column in columns]
     before = [each for each in found if each.kind != RESTATED]

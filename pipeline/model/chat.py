@@ -35,11 +35,7 @@ def encode_prompt(
     *,
     begun: str = PREFILL,
 ) -> tuple[int, ...]:
-    """The tokens of a chat prompt, with the answer's beginning ``begun``, if any.
-
-    Raises:
-        UserError: If a message holds a control token of the model.
-    """
+    """The tokens of a chat prompt and the answer's beginning ``begun``; refuses control tokens."""
     return _encoded(tokenizer, _text(tokenizer, messages, begun))
 
 
@@ -78,9 +74,6 @@ def refuse_control(tokens: Iterable[str], text: str) -> None:
     """Refuse text with control tokens, which would end its turn or begin another.
 
     A tokenizer cannot tell a template's control token from one quoted in a question.
-
-    Raises:
-        UserError: With the token and the text around it.
     """
     for token in tokens:
         before, found, after = text.partition(token)

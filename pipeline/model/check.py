@@ -17,12 +17,7 @@ TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
 
 
 def check_model(folder: Path) -> int:
-    """Check a folder for one whole model with its tokenizer; return its parameter count.
-
-    Raises:
-        UserError: If a shard or tensor is missing, or tokenizer, configuration and weights do not
-            match.
-    """
+    """Check a folder for one whole model and tokenizer that match; return its parameter count."""
     shapes = _tensors(folder)
     if not any((folder / name).is_file() for name in TOKENIZERS):
         raise UserError(

@@ -62,11 +62,7 @@ class Access:
 
 
 def access_from(environment: Mapping[str, str] = os.environ) -> Access:
-    """Read access from ``HF_ENDPOINT``, ``HF_TOKEN``, ``TOMRL_DATA_MIRROR``, ``TOMRL_OFFLINE``.
-
-    Raises:
-        UserError: If the address or the token is malformed; the token is not shown.
-    """
+    """Read access from ``HF_ENDPOINT``, ``HF_TOKEN``, ``TOMRL_DATA_MIRROR``, ``TOMRL_OFFLINE``."""
     endpoint = (environment.get(ENDPOINT_VARIABLE) or Access().endpoint).rstrip("/")
     if not endpoint.startswith(("https://", "http://")):
         raise UserError(f"{ENDPOINT_VARIABLE} is {endpoint!r}; allowed: an http(s) address")
@@ -160,7 +156,6 @@ def _record(work: Path, revision: str) -> Path:
 
 
 def _listing(repository: str, revision: str, work: Path, access: Access) -> Snapshot:
-    """The listing of a commit, from the hub or the mirror."""
     where = f"/api/models/{repository}/revision/{quote(revision, safe='')}?blobs=true"
     if access.mirror:
         place = _mirrored(access.mirror, repository, revision) / LISTING
@@ -235,7 +230,6 @@ class _Fetcher:
         return self.folder.parent / f"{file.name}.{self.snapshot.revision[:12]}.part"
 
     def _link(self, origin: Path, file: HubFile) -> None:
-        """Link to a file of the mirror."""
         try:
             verify(origin, file.expected)
         except AlteredFile as error:

@@ -114,9 +114,5 @@ NO_WEIGHTS = "This model is behind an address, or recorded: checkpoints.json say
 
 
 def resolve(path: Path, weights: WeightsFolder, model: str) -> Path:
-    """The folder of the checkpoint to use.
-
-    Raises:
-        UserError: If the manifest is missing or damaged, or the weights absent or altered.
-    """
+    """The verified folder of the checkpoint to use."""
     return weights.get(Manifest.read_of(path, model, weights.made_by).used.digest)

@@ -73,11 +73,7 @@ def pinned(repository: str, revision: str | None = None) -> Snapshot | None:
 
 
 def read_listing(place: Path, repository: str, revision: str) -> Snapshot:
-    """Read a hub's listing of a commit: ``/api/models/REPOSITORY/revision/COMMIT?blobs=true``.
-
-    Raises:
-        UserError: If it is malformed, of another commit, or of a model without safetensors.
-    """
+    """Read a hub's listing of a commit: ``/api/models/REPOSITORY/revision/COMMIT?blobs=true``."""
     try:
         content = json.loads(place.read_text(encoding="utf-8"))
         commit = content["sha"]
@@ -105,11 +101,7 @@ def _to_take(files: list[HubFile], repository: str) -> tuple[HubFile, ...]:
 
 
 def weights_and_descriptions(names: Collection[str], repository: str) -> set[str]:
-    """Choose the files with weights and with descriptions of the model.
-
-    Raises:
-        UserError: If there are no safetensors weights.
-    """
+    """The names of files with weights (safetensors only) and with descriptions of the model."""
     if not any(_WEIGHTS.fullmatch(name) for name in names):
         pickles = sorted(name for name in names if name.endswith(_PICKLES))
         found = f"only pickled ones ({', '.join(pickles)})" if pickles else "none"

@@ -53,11 +53,7 @@ class Turn:
 
 
 def turn_of(tokenizer: PreTrainedTokenizerBase) -> Turn:
-    """The frame of an answer in the tokenizer's chat template.
-
-    Raises:
-        UserError: If an answer does not end in a single token.
-    """
+    """The frame of an answer in a chat template; UserError if it does not end in one token."""
     asked = [{"role": "user", "content": "QUESTION"}]
     answered = [*asked, {"role": "assistant", "content": _SAID}]
     after = _written(tokenizer, answered).rpartition(_SAID)[2].strip()

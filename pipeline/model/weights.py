@@ -98,7 +98,6 @@ def weights_of(model: PreTrainedModel) -> dict[str, torch.Tensor]:
 
 
 def load_weights(model: PreTrainedModel, weights: dict[str, torch.Tensor]) -> None:
-    """Set the weights of a model from :func:`weights_of`."""
     missing, unexpected = model.load_state_dict(weights, strict=False)
     allowed = {"lm_head.weight"} if model.config.tie_word_embeddings else set()
     if unexpected or set(missing) - allowed:

@@ -62,7 +62,6 @@ def has_own_words(response: str, example: Example) -> bool:
 
 
 def is_readable(example: Example) -> bool:
-    """The engine can check reasoning about this example."""
     return case_of(example) is not None
 
 
@@ -90,7 +89,6 @@ Said = tuple[Chain, str, bool]
 
 
 def claims_about(text: str, question: WhereQuestion, story: ReadStory) -> dict[Said, BeliefClaim]:
-    """The claims about the object asked for, at the end of the story."""
     return {
         (claim.holders, claim.place, claim.negated): claim
         for claim in story.claims(text, question.object)

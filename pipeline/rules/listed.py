@@ -124,7 +124,6 @@ class Baseline:
 
 
 def rule_answers(readings: Sequence[Reading]) -> dict[str, list[str | None]]:
-    """Answers of every rule; None where it is undefined."""
     answers = {name: [rule(reading) for reading in readings] for name, rule in RULES.items()}
     answers[MAJORITY] = list(majority_answers([reading.example for reading in readings]))
     return answers

@@ -15,7 +15,6 @@ AnswerKind = Literal["span", "choice", "yes_no", "names", "label", "number"]
 
 
 def generated_kind(question_type: str, answer: str) -> AnswerKind:
-    """The answer kind of a generated question."""
     if question_type.endswith(":list"):
         return "names"
     return "yes_no" if answer.lower() in ("yes", "no") else "span"

@@ -131,11 +131,7 @@ def _parse_choice(row: SourceRow) -> tuple[str, tuple[str, str]]:
 
 
 def load_answerability(raw: Path, task: str, kind: AnswerKind) -> Iterator[Example]:
-    """Yield the questions about who knows from the best acquired source.
-
-    Raises:
-        UserError: If there is none.
-    """
+    """Yield the questions about who knows from the best acquired source."""
     if (raw / "fantom_archive" / "fantom_v1.json").is_file():
         yield from fantom_archive.load(
             raw, task, "short", lambda example: fantom_rules.kind(example) == kind

@@ -179,7 +179,6 @@ def grade(
 
 
 def _has_one_answer(response: str) -> bool:
-    """At most one answer tag; a reply may do without."""
     return response.count(ANSWER_START) <= 1 and response.count(ANSWER_END) <= 1
 
 

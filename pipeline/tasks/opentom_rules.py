@@ -124,7 +124,6 @@ def _without_article(place: str) -> str:
 
 
 def _overlap(found: set[str], place: str) -> float:
-    """The share of a place's words that was found."""
     words = _words(_without_article(place).lower())
     return len(set(words) & found) / len(words) if words else 0.0
 

@@ -87,7 +87,6 @@ class SourceRow:
         return SourceRow(f"{self.where}, {key}", self.get(key, dict))
 
     def rows(self, key: str) -> list[SourceRow]:
-        """A list of nested records."""
         return _as_rows(self.get(key, list), f"{self.where}, {key}[{{}}]", start=0)
 
     def texts(self, key: str) -> tuple[str, ...]:

@@ -63,11 +63,7 @@ class Beliefs:
 
 
 def beliefs(story: Story, rules: Rules = HI_TOM) -> Beliefs:
-    """Replay a story under the given rules and return what everybody believes.
-
-    Raises:
-        KeyError: If an agent moves something before having entered any room.
-    """
+    """Replay a story under the given rules; KeyError for a move before any room was entered."""
     observations = Replay(rules, agents_of(story)).run(story)
     if rules.quirk_third_agent:
         observations += third_agent_overwrites(story, rules)

@@ -114,7 +114,6 @@ def _corrected(told: Told) -> Iterator[Lines]:
 
 
 def _exchanged(told: Told, other: Told) -> Lines:
-    """The recount of another story with this one's agents and places."""
     called = {
         name: ours[place % len(ours)]
         for theirs, ours in (

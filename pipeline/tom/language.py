@@ -43,11 +43,7 @@ class Language:
     needs_object: bool = False
 
     def story(self, text: str, hint: str = "") -> ParsedStory:
-        """Parse a story; ``hint`` is the object asked about, or a clause that begins with it.
-
-        Raises:
-            ParseError: At the first sentence that is not in the language.
-        """
+        """Parse a story; ``hint`` is the object asked about, or a clause that begins with it."""
         check_length(self.name, text, LONGEST_STORY)
         check_length(self.name, hint, LONGEST_QUESTION)
         return self.parse(self.in_full(text), self.objects(text, hint))

@@ -246,7 +246,6 @@ _NOTICING = frozenset(name for name, mind in MINDS.items() if mind.faculty not i
 
 @lru_cache(maxsize=512)  # several questions about a story usually follow each other
 def _known(events: Story, rules: Rules, lacking: Lacking) -> Beliefs:
-    """Beliefs under a mind."""
     if not lacking:
         return beliefs(events, rules)
     known = _known(events, rules, lacking[:-1])

@@ -85,7 +85,6 @@ def write_track(question: WhereQuestion, events: Story, beliefs: Beliefs) -> str
 
 
 def _crossing(event: Event, since: Mapping[str, str]) -> tuple[str, ...]:
-    """Who leaves or comes back by an event."""
     match event:
         case Exit(agent) if since.get(agent) == IN:
             return (agent,)

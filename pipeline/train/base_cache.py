@@ -95,7 +95,6 @@ def recall(folder: Path) -> MadeModel | None:
 
 
 def remember(folder: Path, made: MadeModel) -> None:
-    """Write the record of a model in its entry."""
     _Entry(digest=_digest(made), model=made).write(folder / _NAME)
 
 

@@ -90,11 +90,7 @@ def response_to(example: Example, what: Imitated) -> str | None:
 
 
 def imitable(found: TokenisedRows, what: Imitated) -> TokenisedRows:
-    """The rows that have a response to imitate; all others count as skipped.
-
-    Raises:
-        UserError: If there is none.
-    """
+    """The rows with a response to imitate, the others counted as skipped; UserError without any."""
     kept = tuple(row for row in found.rows if response_to(row.example, what))
     if not kept:
         raise UserError(

@@ -100,7 +100,6 @@ def plan(shape: Shape, recipe: Train, algorithm: Algorithm, *, on_gpu: bool = Fa
 
 
 def _micro_batch(recipe: Train, group: int) -> tuple[int, int]:
-    """The groups and the completions of the largest micro-batch."""
     groups = min(recipe.groups_per_micro_batch, recipe.prompts_per_step)
     prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
     limit = recipe.tokens_per_micro_batch

@@ -42,10 +42,8 @@ class Learner:
             group["lr"] = rate
 
     def step(self, gradient_clip: float) -> float:
-        """Clip the gradients, step, and clear them; return their norm before clipping.
-
-        Raises:
-            NotFinite: If the norm is not finite.
+        """Clip the gradients, step, clear them; return their norm before clipping, which must be
+        finite.
         """
         norm = torch.nn.utils.clip_grad_norm_(self.trained, gradient_clip)
         if not torch.isfinite(norm):

@@ -166,7 +166,6 @@ class LocalTrainer:
         return Learner.of(critic, rate)
 
     def _train(self) -> None:
-        """The training loop, from the first unfinished step to the last."""
         if not self.history.steps:
             self._add(Step(step=0, metrics={}, timing={}, at=time.time()))
         if self._is_unfinished():
@@ -198,7 +197,6 @@ class LocalTrainer:
             self._save_if_due(step)
 
     def _batches(self) -> Iterator[tuple[int, list[TokenisedRow]]]:
-        """Yield number and prompts of every unfinished step."""
         stream = batches(self.train, self.recipe.prompts_per_step, self.seed)
         yield from islice(enumerate(stream, 1), self.history.last.step, self._schedule.total)
 

@@ -58,7 +58,6 @@ class Stopping:
             hook.remove()
 
     def step_done(self) -> None:
-        """Note that the weights are those after a finished step."""
         self.changing = False
 
     def _mark_changing(self, *_: object) -> None:

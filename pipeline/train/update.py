@@ -209,11 +209,7 @@ class Updater:
         return Batch(rollouts, mask, found.advantage, old, anchor, values, found.returns)
 
     def update(self, batch: Batch) -> UpdateStatistics:
-        """Take the optimiser steps, each on its part of the prompts.
-
-        Raises:
-            NotFinite: If a loss or gradient is not finite.
-        """
+        """Take the optimiser steps, each on its part of the prompts; NotFinite stops them."""
         if self._can_skip:
             batch = batch.sorted()
         prompts = len(batch.rollouts.rows)

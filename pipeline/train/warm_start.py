@@ -199,7 +199,6 @@ def _batch(
 
 
 def imitate(learner: Learner, batch: Sequence[Lesson], end: int) -> float:
-    """Take one optimiser step on a batch of lessons and return its loss."""
     model = learner.model
     model.train()
     ids, taught = collate(batch, end, model.device)
@@ -247,7 +246,6 @@ def _schedule(step: int, recipe: WarmStart) -> float:
 
 
 def texts(examples: Sequence[Demonstration], count: int) -> Iterator[str]:
-    """Yield the texts for the tokenizer's training."""
     for example in islice(examples, count):
         yield from (message["content"] for message in example.messages)
         yield example.response

@@ -62,7 +62,6 @@ def _generated(asked: Asked, style: str, interesting: bool) -> GeneratedQuestion
 
 
 def _groups(events: Story, actions: list[Action | Remark], known: Beliefs) -> Iterator[list[Asked]]:
-    """Yield the belief questions grouped by thing."""
     people = agents_of(events)
     chains: list[Chain] = [*((who,) for who in people), *permutations(people, 2)]
     things = dict.fromkeys(

@@ -49,7 +49,6 @@ STATES: Mapping[str, str] = {
 
 
 def render(events: Story) -> str:
-    """Write a story in the words of ExploreToM's structures, as running text."""
     people = frozenset(agents_of(events))
     rooms: dict[str, str] = {}
     return " ".join(_sentence(event, rooms, people) for event in events)

@@ -28,7 +28,6 @@ _ATTEMPTS = 1000
 
 
 def generate_item(settings: HiTomSettings, random: Random, style: str = BENCHMARK) -> GeneratedItem:
-    """Draw one story with one question of each belief order."""
     drawn = generate(_named(settings, style), random)
     return _item(drawn, drawn.events, settings, style)
 

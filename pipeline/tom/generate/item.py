@@ -67,6 +67,5 @@ class CounterfactualPair:
 
     @property
     def differing(self) -> tuple[int, ...]:
-        """Indices of the questions whose answers differ."""
         both = zip(self.observed.questions, self.hidden.questions, strict=True)
         return tuple(i for i, (seen, unseen) in enumerate(both) if seen.answer != unseen.answer)

@@ -141,7 +141,6 @@ def _next_move(events: Story, leaving: int) -> int | None:
 
 
 def _rooms(events: Story) -> dict[str, str]:
-    """Room by agent after the events."""
     where: dict[str, str] = {}
     for event in events:
         match event.action if isinstance(event, Aside) else event:

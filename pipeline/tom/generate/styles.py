@@ -114,7 +114,6 @@ STYLE_NAMES = (BENCHMARK, *STYLES)
 
 
 def get_style(name: str) -> Style:
-    """A style other than the benchmark's own."""
     try:
         return STYLES[name]
     except KeyError:

@@ -201,7 +201,6 @@ _QUESTIONS = (
 
 
 def parse_question(text: str) -> Question:
-    """Read a question about a place, a topic or a state."""
     found = match_question("explore_tom", _QUESTIONS, text)
     chain = tuple(who for who in (found.get("first"), found.get("second")) if who)
     if topic := found.get("topic"):

@@ -62,7 +62,6 @@ _PLACE = re.compile(r"The ([\w-]+) is in the ([\w-]+)")
 
 
 def parse_story(text: str) -> ParsedStory:
-    """Read a Hi-ToM story."""
     body = _INSTRUCTION.sub("", text).replace("***", " ")
     sentences = [unnumbered(part) for part in body.split(".")]
     sentences = [sentence for sentence in sentences if sentence]

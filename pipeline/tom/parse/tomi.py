@@ -25,7 +25,6 @@ _UNPLACED = ""
 
 
 def parse_story(text: str) -> ParsedStory:
-    """Read a ToMi story."""
     events: list[Event] = []
     sentences: list[str] = []
     position, end = 0, len(text.rstrip())
