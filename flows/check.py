@@ -41,8 +41,8 @@ def check(
     Args:
         parts: What to look at: results against `dvc.lock`, upstream files against their digests,
             whether servers answer, how much room there is.
-        upstream: Which upstream files: those on this machine, or also those at their addresses,
-            all of which are downloaded.
+        upstream: Which upstream files: those on this machine, or also those at their addresses, all
+            of which are downloaded.
         remake: What of the committed study to make again in a clone, to compare its bytes: its data
             (minutes), or everything. Models that another kind of processor trained differ.
         free_gibibytes: Room wanted on each disk, GiB.

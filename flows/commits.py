@@ -19,13 +19,7 @@ Log = Logger | LoggerAdapter[Any]
 def check_commit(root: Path, deployed: str | None, log: Log) -> None:
     """Warn if a checkout is ahead of its deployment, and refuse one that is behind.
 
-    Args:
-        root: The worker's checkout.
-        deployed: The deployment's version: a commit, if `tomrl deploy` ran in a repository.
-        log: Receives the warning.
-
-    Raises:
-        UserError: If the checkout lacks the commit, or git fails.
+    ``deployed`` is a commit, if `tomrl deploy` ran in a repository.
     """
     if deployed is None or not _COMMIT.fullmatch(deployed):
         return

@@ -49,12 +49,7 @@ class DeploymentEntry:
 def deploy(root: Path, notify: str | None = None) -> Iterator[DeploymentEntry]:
     """Make what is missing on the server of ``PREFECT_API_URL`` and yield everything.
 
-    Args:
-        root: The checkout with ``prefect.yaml``.
-        notify: A notification block, ``TYPE/NAME``, for runs that crash, fail or are late.
-
-    Raises:
-        UserError: If there is no such server or block, or prefect.yaml is wrong.
+    ``notify`` is a notification block, ``TYPE/NAME``, for runs that crash, fail or are late.
     """
     named = _named_deployments(root)
     with _connected() as client:

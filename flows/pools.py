@@ -39,9 +39,7 @@ class WorkPool:
     """A work pool.
 
     Attributes:
-        name: Used by deployments in prefect.yaml.
         kind: Processes, or jobs on Kubernetes.
-        description: For Prefect's pages.
         queues: Maximum concurrent runs by queue.
     """
 

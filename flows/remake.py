@@ -19,9 +19,7 @@ def differing(root: Path, stages: Sequence[str], say: Callable[[str], None]) -> 
     """Run stages and their dependencies at the last commit, in a clone that shares nothing.
 
     Args:
-        root: The checkout, a git repository.
         stages: DVC stages, or groups of them, of the committed study; empty for all.
-        say: Receives the output, line by line.
 
     Returns:
         The outputs whose bytes differ from the committed ``dvc.lock``.

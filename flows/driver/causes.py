@@ -17,12 +17,7 @@ _SIGNALS = 128  # what shells add to the number of a signal
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a command failed.
-
-    Attributes:
-        text: One sentence for people.
-        passing: Retrying may help.
-    """
+    """Why a command failed; ``passing`` if retrying may help."""
 
     text: str
     passing: bool

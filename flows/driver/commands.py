@@ -35,14 +35,9 @@ class Commands:
     def run(
         self, command: list[str], hear: Callable[[str], None], where: Path | None = None
     ) -> int:
-        """Run a command, pass on its output line by line, and return its exit status.
+        """Run a command, pass on its output line by line to ``hear``, and return its exit status.
 
         After :meth:`stop` nothing is started, and the status is that of a stopped command.
-
-        Args:
-            command: The command.
-            hear: Receives its output.
-            where: Its folder; the checkout by default.
         """
         with self._lock:
             if self._closed:

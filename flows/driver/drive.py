@@ -42,15 +42,7 @@ def _passes(_task: object, _run: object, state: State) -> bool:
 def run_cell(
     name: str, run: Callable[[Say], None], commands: Commands, limit: Limit, needs: int
 ) -> State | None:
-    """Run stages while they hold their share of a limit; return a failed state if they fail.
-
-    Args:
-        name: Of the stages.
-        run: Runs them, and passes on their output.
-        commands: Stops them.
-        limit: The limit.
-        needs: Their share.
-    """
+    """Run stages while they hold their share of a limit; return a failed state if they fail."""
     log = get_run_logger()
     with held(limit, needs, commands):
         if commands.stopped:
@@ -76,8 +68,6 @@ def drive(
     """Run what is left of a study; return whether all of it is done.
 
     Args:
-        folder: The run's; owned by this process.
-        commands: Runs and stops commands.
         slots: Maximum use of the cells' resource; all there is if None.
         jobs: Maximum number of concurrent cells; as many as can be placed, if None.
 

@@ -19,14 +19,7 @@ _BASES, _CELLS = "${models}", "${cells}"
 
 @dataclass(frozen=True)
 class Graph:
-    """The names of stages in ``dvc.yaml``, each kind in the order of the file.
-
-    Attributes:
-        shared: Data and its audit; some are groups of stages.
-        models: Stages of each base model.
-        cell: Stages of each cell.
-        last: Stages after all cells.
-    """
+    """The stages of ``dvc.yaml``: shared, for each model, for each cell, and after all cells."""
 
     shared: tuple[str, ...]
     models: tuple[str, ...]
@@ -56,10 +49,6 @@ class Graph:
 
         Each comes after the cell whose weights it takes, and counts as unfinished with it. Of
         equals, training cells come first, as they take longest.
-
-        Args:
-            params: The study.
-            changed: The stages that ``dvc status`` names.
         """
         own = {key for key in params.cells if not set(self.of_cell(key)).isdisjoint(changed)}
         ways = {key: _way(params, key) for key in params.cells}

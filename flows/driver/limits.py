@@ -60,10 +60,8 @@ def _place(params: Params, key: str) -> tuple[int, int]:
 def side_by_side(params: Params, nodes: Sequence[int]) -> int:
     """Maximum number of cells that fit at once; one if none does.
 
-    Args:
-        params: The study.
-        nodes: Resource per node. The smallest cells are placed first, each on its best-fitting
-            nodes.
+    The smallest cells are placed first, each on its best-fitting ``nodes``, given by their
+    resource.
     """
     free, placed = list(nodes), 0
     for count, each in sorted((_place(params, key) for key in params.cells), key=math.prod):
@@ -112,8 +110,6 @@ def limit_of(params: Params, name: str, slots: int | None, jobs: int | None = No
     run, a permanent one shares the limit between runs.
 
     Args:
-        params: The study.
-        name: The run.
         slots: Maximum use of the resource; all there is if None.
         jobs: Maximum number of concurrent cells, if given.
 

@@ -15,13 +15,10 @@ class CellState(Record):
 
     Attributes:
         state: ``running`` also after a kill; only a run under way has running cells.
-        attempts: Number of starts.
         stage: The present or last stage.
         step: Finished steps of that stage.
-        steps: Steps of that stage.
         note: The stage's note on the last step, such as its reward.
         remaining: Estimated seconds until the stage ends, if known.
-        cause: Why it failed.
         seconds: Run time of all attempts.
     """
 

@@ -18,14 +18,11 @@ class RunFolder:
     """The files of a run.
 
     Attributes:
-        home: The checkout.
         name: The study, or the sweep.
         path: The folder of these files.
         tree: Working folder of the stages.
-        params_file: The expanded study.
         owner: Owned by the process of the run.
         artifact: Name of the table of results on Prefect's server.
-        again: The command that retries failures.
     """
 
     home: Path
@@ -84,13 +81,7 @@ def checkout_owner(home: Path) -> Path:
 
 @dataclass(frozen=True)
 class RunStanding:
-    """Status of a run.
-
-    Attributes:
-        name: Its name.
-        under_way: A process runs it now.
-        cells: States of its cells, in the order of the study.
-    """
+    """Status of a run: whether a process runs it now, and the states of its cells."""
 
     name: str
     under_way: bool

@@ -32,12 +32,7 @@ class StageFailed(Exception):
 
 
 class RunFailed(Exception):
-    """Cells have failed, or shared stages.
-
-    Args:
-        message: For people.
-        causes: Why, by cell; empty where no cell is the cause.
-    """
+    """Cells failed, with their causes, or shared stages did."""
 
     def __init__(self, message: str, causes: dict[str, str] | None = None) -> None:
         super().__init__(message)
@@ -86,16 +81,7 @@ class Work:
         return changed_stages(self.folder.tree)
 
     def run(self, name: str, stages: Sequence[str], say: Say) -> None:
-        """Run stages without their dependencies, beside others.
-
-        Args:
-            name: Of their log.
-            stages: The stages, in order.
-            say: Receives their output.
-
-        Raises:
-            StageFailed: If one fails, or is stopped.
-        """
+        """Run stages in order without their dependencies, beside others, or raise StageFailed."""
         mend_dvc(self.folder.tree)
         tail: list[str] = []
 

@@ -30,8 +30,8 @@ def sweep_study(
 
     Args:
         study: A file in `studies/`; the sweep has its name.
-        concurrency: Cores, or accelerators where models are not tiny ones, that cells may take at
-            a time; all there are if absent.
+        concurrency: Cores, or accelerators where models are not tiny ones, that cells may take at a
+            time; all there are if absent.
     """
     # Here, since all who only want to know the flow's parameters import this module.
     from flows.driver.record import RunFolder

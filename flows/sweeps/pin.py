@@ -30,8 +30,7 @@ def pin(root: Path, study: str, allow_edits: bool) -> Pin:
     worktree. ``params.yaml``, ``dvc.lock`` and the study's file are ignored: a sweep has its own.
 
     Raises:
-        UserError: If there is no commit, or edits that are not allowed, or the checkout is a folder
-            of a larger one.
+        UserError: On edits that are not allowed, without a commit, or below the repository's root.
     """
     head = _git(root, *HEAD)
     if inside := _git(root, "rev-parse", "--show-prefix"):

@@ -22,15 +22,7 @@ def pushes(home: Path) -> list[str]:
 
 
 def push_owed(folder: SweepFolder, commands: Commands) -> None:
-    """Push what a sweep owes its remote, and record that.
-
-    Args:
-        folder: The sweep's.
-        commands: Runs DVC, whose output goes to the sweep's log of pushes.
-
-    Raises:
-        NotPushed: If the push failed, or the remote is gone.
-    """
+    """Push what a sweep owes its remote, and record that; NotPushed if that fails."""
     if not (owed := folder.sweep().unpushed):
         return
     is_set, command = _has_remote(folder.home), dvc_command("push", "--run-cache")

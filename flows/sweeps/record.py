@@ -19,11 +19,8 @@ class Sweep(Record):
     """Inputs and end of a sweep.
 
     Attributes:
-        name: Its name, also of its folder.
-        study: Its study, of which it keeps a copy.
         commit: The commit of its worktree.
         edited: Uncommitted files at its beginning; then the commit consists of these edits.
-        began: In ISO 8601.
         ended: In ISO 8601; empty before.
         unpushed: Commands still to run for its results to reach a remote, once it has ended.
     """

@@ -28,11 +28,6 @@ def begin(folder: SweepFolder, study: str, allow_edits: bool) -> Sweep:
 
     A new one keeps copies of study and commit id, whatever is edited meanwhile.
 
-    Args:
-        folder: The sweep's; owned by this process.
-        study: The study.
-        allow_edits: Include uncommitted files.
-
     Raises:
         UserError: If the name is of another study's sweep, or on edits.
     """

@@ -78,11 +78,6 @@ def remove_tree(folder: SweepFolder) -> None:
 def restore(folder: SweepFolder, commands: Commands, owed: list[str]) -> None:
     """Restore a finished sweep's results in its checkout, record its end, remove its worktree.
 
-    Args:
-        folder: The sweep's.
-        commands: Runs DVC.
-        owed: Commands still to push its results.
-
     Raises:
         RunFailed: If DVC cannot restore them.
         UserError: If the checkout has other code by now, or its files are in the way.

@@ -34,7 +34,6 @@ def closure(
     """The digest of every module that some modules import, and of their data files.
 
     Args:
-        root: Folder that holds the packages.
         modules: Dotted names to start from.
         without: Modules and packages to leave out, with their exclusive imports.
 
@@ -64,13 +63,7 @@ def own_code(modules: Iterable[str]) -> dict[str, str]:
 
 
 class Module:
-    """A module in a closure.
-
-    Attributes:
-        digest: Of its syntax.
-        imports: Dotted names that may be modules, with the packages above them.
-        files: Data files that it names.
-    """
+    """A module in a closure: digest of its syntax, possible imports, data files that it names."""
 
     def __init__(self, path: Path) -> None:
         syntax = _Syntax()
@@ -101,8 +94,6 @@ class _Syntax:
     Attributes:
         text: Its dump without docstrings, strings that stand alone as statements, and empty fields,
             on which versions of Python disagree.
-        imports: Names that may be modules.
-        strings: Strings that may be names of files.
     """
 
     def __init__(self) -> None:

@@ -39,11 +39,6 @@ _DAMAGED = re.compile(r"appears to be broken|bad object|object file|loose object
 def git(root: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
     """The output of a git command.
 
-    Args:
-        root: The checkout.
-        arguments: The command.
-        extra: Further environment variables.
-
     Raises:
         UserError: If git is missing, too old, or fails on this checkout; with advice.
     """

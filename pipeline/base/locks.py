@@ -26,7 +26,6 @@ def locked(path: Path, patience: float = float("inf")) -> Iterator[int]:
     on this machine, and on others through file systems such as NFS 4.
 
     Args:
-        path: The file, created and removed with the lock.
         patience: Seconds to wait for another holder.
 
     Raises:

@@ -27,12 +27,8 @@ PATIENCE_SECONDS = GRACE_SECONDS + 5
 def owned(folder: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
     """Own a folder while the block runs, or until this process dies, even by SIGKILL.
 
-    Lock and note about the owner are in ``FOLDER.lock`` beside it. Some file systems limit it to
-    this machine.
-
-    Args:
-        folder: Need not exist.
-        patience: Seconds to wait for another owner.
+    The folder need not exist; lock and note about the owner are in ``FOLDER.lock`` beside it. Some
+    file systems limit it to this machine.
 
     Raises:
         UserError: If another process owns it; names that process and what to do.

@@ -15,13 +15,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Plugin:
-    """Something loaded by name.
-
-    Attributes:
-        module: Its module.
-        name: Its name there.
-        elsewhere: Modules that it starts in other processes, which no import reaches.
-    """
+    """Something loaded by name; ``elsewhere`` are modules that it starts in other processes."""
 
     module: str
     name: str

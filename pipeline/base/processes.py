@@ -58,10 +58,7 @@ def raise_on_sigterm() -> None:
 def end_with_parent(end: Callable[[], None] | None = None, parent: int | None = None) -> None:
     """Have this process end when its parent has, even by SIGKILL.
 
-    Args:
-        end: The action; by default SIGKILL to this process.
-        parent: Process id of the parent, if known: then it counts too if the parent ended before
-            this call.
+    ``end`` replaces the SIGKILL to this process. A given ``parent`` counts even if it ended before.
     """
     known = os.getppid() if parent is None else parent
     _watch(lambda: os.getppid() == known, end or _kill_this)
@@ -173,13 +170,7 @@ def _began_elsewhere(pid: int) -> int | None:
 def end_group(
     process: subprocess.Popen[Any], asked: signal.Signals | None, grace: float = GRACE_SECONDS
 ) -> None:
-    """End a process started in a new session, with all its descendants there.
-
-    Args:
-        process: It may have ended already.
-        asked: Signal to stop; None to kill at once.
-        grace: Seconds until it is killed.
-    """
+    """End a process started in a new session, with its descendants there."""
     if asked is not None:
         signal_group(process, asked)
         with suppress(subprocess.TimeoutExpired):

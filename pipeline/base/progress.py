@@ -15,10 +15,7 @@ _SECONDS_BETWEEN_LINES = 10.0
 class ProgressReport:
     """A context manager that shows progress; call :meth:`at`.
 
-    Args:
-        title: Description.
-        total: Amount of work.
-        beside: Use standard error, where standard output is for results.
+    ``beside`` uses standard error, where standard output is for results.
     """
 
     def __init__(self, title: str, total: int, *, beside: bool = False) -> None:

@@ -10,18 +10,10 @@ from pipeline.base.errors import UserError
 
 
 def refused(library: str, prefix: str, said: str) -> UserError | None:
-    """An error that names the variables of a library with rejected values.
+    """An error that names the variables of a library with rejected values, or None.
 
     They are those whose names the message has, else those whose values it quotes; a path counts for
     its folder. Values are not repeated, as some are secret.
-
-    Args:
-        library: Its name.
-        prefix: Prefix of its variables.
-        said: Its error message.
-
-    Returns:
-        None if the message is about no variable that is set.
     """
     own = {name: value for name, value in os.environ.items() if name.startswith(prefix) and value}
     names = [name for name in own if re.search(rf"\b{re.escape(name)}\b", said)]

@@ -15,7 +15,6 @@ def start_data(own: str, named: str | None, there: Sequence[str]) -> str | None:
     """The data of the cell that a cell starts from; None if there is none, or several.
 
     Args:
-        own: The data of the cell itself.
         named: The data that its arm names.
         there: The data of the arm that it starts from.
     """

@@ -68,8 +68,6 @@ class Dataset(Section):
     Attributes:
         split: ``published`` keeps the papers' splits with their leaks; ``by-story`` fails if a
             story is on both sides.
-        prompt: Of training.
-        probe: Measurements after every epoch, if any.
         licence_note: Why training on non-commercial or evaluation-only data is allowed here; such
             data is refused without it.
     """
@@ -97,10 +95,6 @@ class SideCheck(Part):
 
     It is answered once, greedily, whatever the study samples otherwise, and has no rules or
     verdict.
-
-    Attributes:
-        prompt: Of every cell.
-        max_new_tokens: Maximum completion.
     """
 
     prompt: Literal["boxed", "compact"] = "boxed"

@@ -15,11 +15,8 @@ class StudyGrid(Section):
     """Every model with every combination, arm and seed.
 
     Attributes:
-        models: Models to train.
-        combinations: Training data.
         algorithms: Algorithms, each an arm of its own; give this or ``arms``.
         arms: Training variants by name, if they differ in more than the algorithm.
-        seeds: Seeds.
         repeated: What seeds vary: ``rollouts`` and order of the data, or ``everything``, also a
             tiny base model and the choice of rows.
         evaluate_only: Models to evaluate without training.

@@ -52,7 +52,6 @@ class WarmStart(Section):
         target_accuracy: Stop at this greedy accuracy on held-out demonstrations, so that models of
             all sizes and seeds start reinforcement learning from the same level. Without it, all
             steps are taken.
-        batch: Sequences per step.
         learning_rate: Peak, AdamW.
         stories: Stories of the demonstrations.
         arithmetic_share: Share of arithmetic.
@@ -64,7 +63,6 @@ class WarmStart(Section):
         drill_share: Their share of such a batch.
         look_back: Initialise a previous-token head in the first layer; with ``again``, also an
             induction head in the second.
-        vocabulary: Tokens of the tokenizer.
         context: Longest sequence in tokens.
     """
 
@@ -103,7 +101,6 @@ class TinyModel(Section):
     """A tiny Qwen2-architecture model, made on the spot or shipped with the project.
 
     Attributes:
-        title: In tables.
         seed: Seed of its weights; the study's if absent.
         shipped: Folder in ``models/``, made by this recipe with ``tomrl models make``; made on
             demand if absent.
@@ -180,7 +177,6 @@ class ApiModel(Section):
 
     Attributes:
         model: Its name at the address.
-        address: Of the server, up to ``/v1``.
         key: Environment variable of the key, if the server needs one.
         prompt_price: Dollars per million prompt tokens, for the costs.
         completion_price: Dollars per million completion tokens.

@@ -13,13 +13,7 @@ _LONGEST = 30  # characters of its key, which is part of those of cells
 
 
 def with_model(study: Study, root: Path, place: Path) -> Study:
-    """A copy of the study with one model, from a folder in Hugging Face layout or a GGUF file.
-
-    Args:
-        study: The study.
-        root: The checkout, to which the study's path is relative.
-        place: The folder or file.
-    """
+    """A copy of the study with one model, from a folder in Hugging Face layout or a GGUF file."""
     found = place.resolve()
     path = os.path.relpath(found, root.resolve())
     if (found / "config.json").is_file():

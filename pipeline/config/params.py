@@ -72,9 +72,7 @@ class CellBase(Section):
     """Fields of every cell.
 
     Attributes:
-        model: Key of the model in ``base``.
         title: The model in tables.
-        seed: Seed of data order, rollouts and sampled answers.
         base: Manifest of the base model.
         inputs: Folder that training reads: the data, or the base model without training.
     """

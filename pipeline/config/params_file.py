@@ -43,7 +43,6 @@ class CellEntry(Section):
     """Inputs of a cell, with its own settings.
 
     Attributes:
-        model: Key of its base model.
         base: Manifest of its initial model.
         weights: Folder of the initial weights.
         inputs: Folder that its training reads.
@@ -129,15 +128,10 @@ def params_text(study: Study) -> str:
 
 
 def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
-    """The text of ``params.yaml`` with other values, for all cells.
+    """The text of ``params.yaml`` with other values, for all cells; the UserError has all mistakes.
 
-    Args:
-        path: The file.
-        data: Its bytes; comments at the top stay.
-        settings: ``KEY=VALUE`` with a dotted key, such as ``train.steps=20``.
-
-    Raises:
-        UserError: With every mistake.
+    ``settings`` are ``KEY=VALUE`` with a dotted key, such as ``train.steps=20``. Comments at the
+    top of ``data`` stay.
     """
     content: Any = parse_yaml(path, data).content
     for setting in settings:

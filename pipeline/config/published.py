@@ -63,8 +63,6 @@ class PaperRecord(Section):
 
     Attributes:
         paper: Such as ``arXiv 2504.01698``.
-        title: The paper's title.
-        code: Its public code, if any.
         like: Another record whose statements hold here too, unless given anew.
         without: Statements of that record that do not apply.
         statements: By topic.

@@ -40,9 +40,7 @@ class PublishedFigure(Section):
         combination: Its training data; absent for the base model.
         of: ``lowest`` or ``highest`` of all trained cells of the model.
         column: One or several columns, pooled.
-        order: The belief order, if of one.
         step: The training step, if not that of the evaluated model.
-        value: The number, in the unit of its measure.
         not_run: Why the study does not measure it.
     """
 
@@ -73,7 +71,6 @@ class PublishedTable(Section):
 
     Attributes:
         measure: A key of :data:`UNITS`.
-        source: Its place in the paper.
         reading: Interpretation, where the source is ambiguous.
         not_run: Why the study measures nothing of it.
     """

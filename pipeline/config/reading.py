@@ -20,12 +20,7 @@ Check = Callable[[Any], Iterable[Mistake]]
 
 
 def read_section(path: Path, form: type[Content], checks: Collection[Check] = ()) -> Content:
-    """Read a file.
-
-    Args:
-        path: The file.
-        form: The model of its content.
-        checks: Further checks, passed to validators as their context.
+    """Read a file as ``form``; ``checks`` are passed to its validators as their context.
 
     Raises:
         UserError: With every mistake in the file: line, field, value found, values allowed.

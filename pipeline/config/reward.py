@@ -24,24 +24,14 @@ class PlainReward(Section):
 
 
 class FidelitySettings(Section):
-    """Reward of the answer and of the beliefs stated in the reasoning.
-
-    Attributes:
-        preset: Its name.
-        weight: Weight of the reasoning against the answer.
-    """
+    """Reward of the answer and of the beliefs stated in the reasoning, with the latter's weight."""
 
     preset: Literal["fidelity"]
     weight: Fraction = 0.5
 
 
 class PublishedReward(Section):
-    """A preset that pays a published rule, which wrong answers may win.
-
-    Attributes:
-        preset: One of :data:`LENIENT`.
-        published: Why the study trains with it.
-    """
+    """A preset that pays a published rule, which wrong answers may win, and the reason for it."""
 
     preset: str
     published: Text

@@ -23,9 +23,6 @@ class StorySource(Section):
             ``brief`` for tiny models. Other styles are part of the source's name:
             ``hi_tom_style_prose``.
         small_names: Draw from small pools of names, so that a tiny vocabulary suffices.
-        train: Training stories.
-        validation: Validation stories.
-        test: Test stories.
         pairs: Pairs of stories that differ in one event, with their questions.
         proof: ``contrast`` leaves out questions that one simple rule answers right on both stories;
             ``any`` keeps all.
@@ -34,7 +31,6 @@ class StorySource(Section):
         trace: Reasoning of demonstrations: ``beliefs`` states those of all inner chains;
             ``recount`` tells who learned of each place, then the belief; ``walk`` adds the belief
             after each line; ``track`` is a walk that also states everybody's presence in each line.
-        seed: Seed of all draws.
     """
 
     telling: Literal["benchmark", "prose", "log"] = "benchmark"
@@ -53,7 +49,6 @@ class HiTomSource(StorySource):
     """Hi-ToM-style stories: agents enter, move an object, leave, and may lie about it.
 
     Attributes:
-        agents: Number of agents.
         chapters: Number of chapters; each story draws one of several values.
         tell: Chapters may end with claims; each story draws one of several values.
         noise: Probability of a distractor before each sentence.
@@ -100,11 +95,8 @@ class ArithmeticSource(Section):
     """Generated arithmetic word problems (not GSM8K).
 
     Attributes:
-        train: Training problems.
-        test: Test problems.
         largest: Largest operand.
         held_out: Test on unseen pairs of numbers; else on any, as a test of retention.
-        seed: Seed of all draws.
     """
 
     kind: Literal["arithmetic"]

@@ -12,11 +12,7 @@ from pipeline.config.study import Study
 
 
 def load_study(path: Path, checks: Collection[Check] = ()) -> Study:
-    """Read and validate a study file.
-
-    Args:
-        path: The file; its name is the study's.
-        checks: Further checks, such as of the tasks that it names.
+    """Read and validate a study file, whose name is the study's, with further ``checks``.
 
     Raises:
         UserError: With every mistake in the file: line, field, value found, values allowed.

@@ -40,8 +40,8 @@ class Cluster(Section):
     The local backend reads ``accelerator``, the limits on time and ``retries`` alone.
 
     Attributes:
-        accelerator: Kind of accelerator; ``auto`` is ``a100-80``, with ``backend: local`` only
-            if the cluster has accelerators.
+        accelerator: Kind of accelerator; ``auto`` is ``a100-80``, with ``backend: local`` only if
+            the cluster has accelerators.
         memory: GiB per accelerator, if not as its name implies.
         gpus: Accelerators per node; by default those of its first row in
             ``pipeline/ops/verl/sizes.yaml``.
@@ -112,7 +112,6 @@ class Train(Section):
         steps: Number of steps; give this or ``epochs``.
         epochs: Passes over the training data; give this or ``steps``.
         learning_rate: AdamW, of the first step.
-        clip_range: Clip range of the probability ratio.
         clip_range_high: Upper clip range, if different.
         dual_clip: Bound on the loss of a token with negative advantage, in units of its advantage;
             none if absent, with either backend.
@@ -120,13 +119,8 @@ class Train(Section):
         kl_coefficient: Weight of the KL penalty against the reference model.
         kl_kind: Estimator of the KL divergence (``low_var_kl`` is k3).
         kl_in_reward: Subtract the penalty from token rewards instead of adding it to the loss.
-        entropy_coefficient: Weight of the entropy bonus.
-        gradient_clip: Maximum gradient norm.
-        temperature: Of rollouts.
-        top_p: Nucleus of rollouts.
         think: Allow reasoning before answers; else an empty thought is pre-filled.
         max_prompt_tokens: Longer prompts are skipped and counted.
-        max_new_tokens: Maximum completion.
         validate_every: Steps between validations.
         save_every: Steps between resumable checkpoints.
         groups_per_micro_batch: Maximum prompts whose completions go through the model at once.

@@ -64,14 +64,11 @@ def acquire(
             replaced.
         mirror: A folder with one subfolder per source, in place of downloads.
         known: Folders that may hold intact files of this source, such as other studies'.
-        offline: Never use the network.
         parts: Folder of unfinished downloads; the target by default.
-        progress: Show a progress bar on a terminal.
-        patience: Retries and timeouts.
 
     Returns:
         The files, in the order of the table; none of an unavailable optional source, whose folder
-            then holds ``UNAVAILABLE.txt`` with the reason.
+        then holds ``UNAVAILABLE.txt`` with the reason.
 
     Raises:
         UserError: If a file is missing, truncated, altered or unavailable.

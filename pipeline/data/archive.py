@@ -45,10 +45,7 @@ DEFAULT_LIMITS = Limits()
 
 
 def unpack(archive: Path, folder: Path, limits: Limits = DEFAULT_LIMITS) -> list[Path]:
-    """Unpack an archive into a new folder, all of it or nothing.
-
-    Returns:
-        The files, in the archive's order.
+    """Unpack an archive into a new folder, all of it or nothing; return the files in order.
 
     Raises:
         UserError: If the archive is damaged, unsafe or too large.

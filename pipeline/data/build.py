@@ -29,8 +29,7 @@ def select(raw: Path, part: Part, seed: int) -> list[Example]:
     Counterfactual pairs stay whole: where the conditions fit one member only, both are left out.
 
     Raises:
-        UserError: For fewer than ``limit`` examples, none at all, or a ``limit`` that splits a
-            pair.
+        UserError: For too few examples, or a ``limit`` that splits a pair.
     """
     examples = _selected(raw, part, seed)
     return under_other_names(examples) if part.renamed else examples
@@ -122,13 +121,7 @@ def select_written(
 ) -> list[Example] | None:
     """The examples of a set that was written before, without drawing them again.
 
-    Args:
-        raw: Folder of the raw sources.
-        parts: The parts of the set.
-        written: The ids of its rows, in order.
-
-    Returns:
-        None where the rows do not match the parts.
+    None where the ids ``written`` do not match the parts.
     """
     fitting = {example.id: example for part in parts for example in _fitting(raw, part)}
     asked = sum(len(_fitting(raw, part)) if part.limit is None else part.limit for part in parts)

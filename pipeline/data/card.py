@@ -19,8 +19,6 @@ class SetCard(Record):
     """One set of a dataset.
 
     Attributes:
-        orders: Rows by belief order.
-        benchmarks: Rows by benchmark.
         orders_of: Rows by belief order, for each benchmark.
         gold: Rows by source of the gold answer, for benchmarks whose own may be missing.
         structures: Number of distinct structures among readable stories.
@@ -65,7 +63,6 @@ class DatasetCard(Record):
 
     Attributes:
         split: Rule that separates its sets.
-        licences: The licence of every upstream source trained on.
         licence_note: Why restricted sources may be used.
         stories_shared: Stories in both sets, by pair, such as ``train/validation``.
     """
@@ -115,12 +112,7 @@ NOT_KNOWN = "not known beyond its name"
 
 
 class BaseCard(RecordOfModel):
-    """Data on which a base model was trained before this study.
-
-    Attributes:
-        note: What is documented.
-        shown: Its demonstrations, without drills; None if unknown.
-    """
+    """Training data of a base model, as documented; ``shown`` has demonstrations without drills."""
 
     note: str
     shown: SetCard | None = None

@@ -78,12 +78,9 @@ class Prompted:
 
 
 def example_of(info: Mapping[str, object], task: str, answer: str) -> Example:
-    """The example of a dataset's row; UserError for a missing field or a wrong type.
+    """The example of a dataset's row, from ``extra_info``, ``data_source`` and gold answer.
 
-    Args:
-        info: The row's ``extra_info``; fields added by others are ignored.
-        task: The row's ``data_source``.
-        answer: The row's gold answer.
+    Fields added by others are ignored; UserError for a missing field or a wrong type.
     """
     try:
         return _decoded(_fields.validate_python(info), task, answer)

@@ -47,12 +47,7 @@ MEANINGS = {
 
 
 class Mark(Record):
-    """The strongest connection of a column.
-
-    Attributes:
-        rows: Rows of the column with this connection.
-        of: Rows of the column.
-    """
+    """The strongest connection of a column, with the number of rows that have it."""
 
     connection: Connection
     rows: int
@@ -71,12 +66,7 @@ def _percent(rows: int, of: int) -> str:
 
 
 class Shown(Record):
-    """Training data of a model before a column was asked.
-
-    Attributes:
-        trained: Data of reinforcement learning; None where nothing was trained.
-        demonstrated: Data of the base model; None if unknown.
-    """
+    """Training data of a model: by reinforcement learning, if any, and of its base, if known."""
 
     trained: Origin | None = None
     demonstrated: Origin | None = None

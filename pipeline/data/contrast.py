@@ -74,10 +74,7 @@ def contrasting(
     """As many examples of each belief order, and with ``half`` of each kind, in order.
 
     Args:
-        examples: The pool.
         contrast: Examples on which the rule is right, wrong, or half of each.
-        limit: Maximum number of examples, if any.
-        random: Decides which are left out.
         hard: The pool is filtered already. If not, half of the answers of each order and kind are
             the place that the story names last.
 

@@ -73,7 +73,6 @@ class PairRow(StoryRow):
     Attributes:
         member: ``observed`` if the witness notices the event, else ``hidden``.
         intervention: The difference, see ``pipeline.tom.generate.pair``.
-        differs: The two rows have different answers.
         proof: ``contrast`` where no simple rule is right on both rows, else ``any``.
     """
 

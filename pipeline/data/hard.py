@@ -40,10 +40,7 @@ def hard_ones(
 ) -> list[Example]:
     """The examples left after filtering, in order; pairs count and stay as a whole.
 
-    Args:
-        examples: The pool.
-        kinds: The kind of each; filtering takes most from the most frequent kind.
-        random: Chooses among those answered right.
+    Filtering takes most from the most frequent of ``kinds``.
     """
     pool = _Pool.of(examples)
     kept = groups(examples)

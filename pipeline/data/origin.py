@@ -31,7 +31,6 @@ class QuestionKind(NamedTuple):
             benchmark's own generator, so they count as it.
         telling: The wording: the benchmark's own, another style, retold.
         asked: Topic of the question and form of the answer.
-        order: Belief order.
     """
 
     generator: str
@@ -67,7 +66,6 @@ class Origin(Record):
 
     Attributes:
         portions: Rows by source, task and order.
-        stories: Rows by story id.
         structures: Rows by structure of their story, where known.
         unread: Rows of unknown structure: arithmetic, and published texts without a parser.
     """

@@ -25,14 +25,7 @@ _END = "<|im_end|>\n<|im_start|>assistant\n<think>"
 
 
 class Frame(Record):
-    """The text of a prompt around story and question.
-
-    Attributes:
-        system: The system message.
-        before: User's message before the story.
-        between: Between story and question.
-        after: After the question.
-    """
+    """The text of a prompt around story and question, with a system message."""
 
     system: str
     before: str

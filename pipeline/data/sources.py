@@ -26,8 +26,6 @@ class SourceFile:
         sha256: None for a member that only its archive's digest covers.
         bytes: None where upstream publishes no size.
         rows: Number of ``unit``; None for an archive without a count of its own.
-        unit: Unit of ``rows``, such as ``questions``.
-        licence: Licence of the content as upstream states it.
         non_commercial: Only non-commercial use is allowed.
         evaluation_only: The authors ask not to train on it.
         member: For a file inside an archive, its path (or the end of it) in there.

@@ -62,7 +62,6 @@ def generate(
     """Sample completions.
 
     Args:
-        model: A causal language model.
         prompts: P token sequences, none empty.
         keys: P * G random-stream keys, prompt by prompt.
         stops: Tokens that end a completion.
@@ -119,12 +118,8 @@ class CompletionRows:
     N = completions, B = remaining rows, T = maximum tokens of a completion.
 
     Args:
-        passes: Runs the model.
-        prefix: Shared context of the rows.
         ends: Tokens of each row's prompt [N].
         draws: Random numbers of each row [N, T].
-        sampling: Temperature, nucleus and length.
-        stops: Tokens that end a completion.
         standing: Keep tensors at their addresses from token to token.
     """
 

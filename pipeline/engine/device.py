@@ -47,12 +47,7 @@ def choose_device(name: str) -> torch.device:
 
 @contextmanager
 def own_gpu(name: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Wait for a GPU that no other process of this package on this machine has, if ``cuda``.
-
-    Args:
-        name: See :func:`choose_device`.
-        say: Receives messages about the wait.
-    """
+    """Wait for a GPU that no other process of this package here has, if ``name`` is ``cuda``."""
     if choose_device(name).type == "cpu":
         yield
         return

@@ -42,16 +42,9 @@ def context_of(config: PreTrainedConfig) -> int:
 
 
 def refuse_unfit(model: PreTrainedModel, longest: int = 0) -> None:
-    """Refuse a model on which the passes and transformers disagree.
+    """Refuse a model, or texts up to ``longest`` tokens, on which passes and transformers disagree.
 
     Architectures outside ``TESTED`` are tried on six tokens.
-
-    Args:
-        model: A causal language model.
-        longest: Tokens of the longest text, if known.
-
-    Raises:
-        UserError: If the logits differ, cannot be computed, or would differ on such a text.
     """
     kind, context = model.config.model_type, context_of(model.config)
     if context < min(longest, model.config.max_position_embeddings):

@@ -86,7 +86,6 @@ class OwnKeyValues:
 
         Args:
             keys: Per layer and prompt [H, tokens and padding, D].
-            values: As ``keys``.
             rows: Row of each prompt.
             lengths: Tokens of each.
             left: Padding precedes the tokens.
@@ -119,10 +118,6 @@ class OwnKeyValues:
 
         Only rows beyond the new count move, each into a freed one: copying all would cost as much
         as several tokens.
-
-        Args:
-            rows: The rows to keep, in order.
-            used: Tokens of the longest of them.
         """
         count = len(rows)
         kept = set(rows)
@@ -170,11 +165,7 @@ class OwnKeyValues:
 
 
 class SharedKeyValues:
-    """Prompts shared by several rows, and each row's own tokens. See :class:`KeyValues`.
-
-    Args:
-        prefix: The prompts.
-        room: Maximum own tokens of a row.
+    """Prompts shared by several rows, and own tokens of each, at most ``room``.
 
     Attributes:
         count: Own tokens that a row attends to, the next one included.
@@ -232,12 +223,8 @@ class SharedKeyValues:
 class StandingKeyValues(SharedKeyValues):
     """A shared cache whose tensors keep address and shape until they are full.
 
-    A pass can then be recorded and replayed: the position is on the device.
-
-    Args:
-        prefix: The prompts.
-        room: Maximum own tokens of a row.
-        place: Position of the next token [1], advanced by its owner.
+    A pass can then be recorded and replayed: the position of the next token, ``place`` [1], is on
+    the device, advanced by its owner.
     """
 
     fewest = 128

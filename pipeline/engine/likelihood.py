@@ -26,7 +26,6 @@ def log_likelihoods(
     """The log-likelihood (nats) of each text given its prompt, the sum over its tokens.
 
     Args:
-        model: A causal language model.
         prompts: P token sequences, none empty.
         texts: The same number of token sequences per prompt, none empty.
         precision: Of the passes up to hidden states; logits are float32, since bfloat16 resolves

@@ -28,13 +28,12 @@ def completion_states(
     """The states from which each completion token is predicted.
 
     Args:
-        model: A causal language model.
         prompts: P token sequences, none empty.
         completions: P * G token sequences, prompt by prompt.
 
     Returns:
-        states [P * G, T, width], inputs of the model's head; ids [P * G, T] and mask
-        [P * G, T] (True on real tokens).
+        states [P * G, T, width], inputs of the model's head; ids [P * G, T] and mask [P * G, T]
+        (True on real tokens).
     """
     if packs(model):
         return packed_states(model, prompts, completions, torch.bfloat16)
@@ -70,9 +69,7 @@ def of_logits(
     Args:
         head: From states [..., width] to logits [..., V].
         states: Of the tokens [N, width].
-        ids: The tokens [N].
         wanted: From logits [n, V] and tokens [n] to figures, each [n].
-        at_once: Maximum logits in a block.
 
     Returns:
         The figures, each [N].

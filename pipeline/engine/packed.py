@@ -106,12 +106,7 @@ class _Batch:
         return torch.cat([ends, torch.arange(first, first + count, device=self.device)])
 
     def attended(self, heads: Sequence[Tensor], scale: float) -> Tensor:
-        """Attention's output for all tokens [tokens, heads * D].
-
-        Args:
-            heads: Queries, keys and values, each [tokens, heads, D].
-            scale: Factor of the scores.
-        """
+        """Attention's output [tokens, heads * D] for queries, keys, values [tokens, heads, D]."""
         first = len(self.before.places)
         query, key, value = (self.before.lay_heads(each[:first]) for each in heads)
         found = self.before.take_heads(attend_alone(query, key, value, None, scale))

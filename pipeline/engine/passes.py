@@ -45,24 +45,13 @@ class Passes(Protocol):
     def encode_after(
         self, rests: Sequence[Sequence[int]], prefix: Prefix, begun: Sequence[int]
     ) -> Encoded:
-        """Run over continuations of shared prefixes.
+        """Run over continuations, none empty, of shared prefixes; the result is for these alone.
 
-        Args:
-            rests: Tokens, none empty.
-            prefix: Shared context of each.
-            begun: Tokens before each.
-
-        Returns:
-            The result for the rests alone.
+        ``begun`` is the number of tokens before each.
         """
 
     def step(self, tokens: Tensor, lengths: Tensor, memory: KeyValues) -> Tensor:
-        """Run over one token of each row, whose cache knows its position.
-
-        Args:
-            tokens: [B].
-            lengths: Tokens before each [B].
-            memory: The rows' cache.
+        """Run over one token of each row [B], with ``lengths`` tokens before it [B].
 
         Returns:
             Logits of the next token [B, V].

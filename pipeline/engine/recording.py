@@ -73,10 +73,8 @@ class Recording:
 class Repeated:
     """Repeats an action: first as it is, then recorded, then replayed.
 
-    Args:
-        action: Runs the same operations on the same memory for each ``shape``. Its work on the host
-            is not repeated.
-        recording: Recorder.
+    For each ``shape`` it must run the same operations on the same memory. Its work on the host is
+    not repeated.
     """
 
     def __init__(self, action: Action, recording: Recording) -> None:

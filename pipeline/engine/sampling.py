@@ -7,12 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sampling:
-    """Sampling settings; ``max_new_tokens`` per completion.
-
-    Attributes:
-        temperature: 0 takes the most likely token.
-        top_p: Nucleus: the smallest set of tokens with at least this probability.
-    """
+    """Sampling settings: temperature 0 is greedy, ``top_p`` the nucleus of tokens."""
 
     max_new_tokens: int
     temperature: float = 1.0

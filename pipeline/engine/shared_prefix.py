@@ -34,8 +34,8 @@ bfloat16, casts included: two to three times up to here, slower from about 1,000
 class Prefix:
     """The shared prompts of a batch.
 
-    P = prompts, L = tokens of the longest, G = places per prompt, N = rows, H = key-value heads, D
-    = width of a head.
+    P = prompts, L = tokens of the longest, G = rows per prompt, N = rows, H = key-value heads, D =
+    width of a head.
 
     Attributes:
         keys: Per layer [P, H, L, D].
@@ -66,9 +66,7 @@ class Prefix:
 
         Args:
             keys: Per layer [P, H, L, D].
-            values: As ``keys``.
             lengths: Real tokens of each prompt.
-            group: Completions per prompt.
             left: Padding precedes the tokens.
         """
         longest, device, bias = values[0].shape[2], values[0].device, None
@@ -218,12 +216,7 @@ def visible(model: PreTrainedModel, mask: Tensor) -> Tensor:
 
 @contextmanager
 def attending(model: PreTrainedModel, attend: Attend | None = None) -> Iterator[None]:
-    """Let the model's layers attend to the ``prefix`` passed to its forward.
-
-    Args:
-        model: A causal language model.
-        attend: Replaces that attention.
-    """
+    """Let the model's layers attend to the ``prefix`` passed to its forward, or by ``attend``."""
     AttentionInterface.register(_NAME, attend or _attention)
     before = model.config._attn_implementation
     model.set_attn_implementation(_NAME)
@@ -250,10 +243,7 @@ def _attention(
         module: The attention layer; its index selects keys and values of the prefix.
         query: [N, heads, T, D].
         key: [N, H, T, D]; padding follows the tokens.
-        value: As ``key``.
         attention_mask: Unused: causality masks the padding.
-        scaling: Factor of the scores.
-        prefix: The prompts.
     """
     layer = int(module.layer_idx)  # type: ignore[arg-type]
     output = attend_both(query, key, value, prefix, layer, scaling)

@@ -27,12 +27,7 @@ WORTH = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """Prompts with a common beginning.
-
-    Attributes:
-        prompts: Their indices.
-        shared: Length of the common beginning in tokens, less than any prompt; 0 for one alone.
-    """
+    """Indices of prompts whose first ``shared`` tokens are equal; 0 for one alone."""
 
     prompts: tuple[int, ...]
     shared: int

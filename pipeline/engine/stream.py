@@ -51,11 +51,8 @@ def complete(
     rounding).
 
     Args:
-        model: A causal language model.
         prompts: Token sequences, none empty; they enter in order, but with siblings together.
-        keys: The random-stream key of each.
         stops: Tokens that end a completion.
-        places: Concurrent completions.
         hear: Receives each completion as it ends, with the index of its prompt.
     """
     if prompts:

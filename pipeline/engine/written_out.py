@@ -101,9 +101,7 @@ class _Layer:
 class WrittenOut:
     """See :class:`pipeline.engine.passes.Passes`; copies the weights and calls pre-hooks of layers.
 
-    Args:
-        model: The model.
-        dtype: Number format of products and attention.
+    Products and attention are computed in ``dtype``.
     """
 
     def __init__(self, model: PreTrainedModel, dtype: torch.dtype = torch.float32) -> None:

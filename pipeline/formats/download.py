@@ -59,9 +59,7 @@ class Patience:
     Attributes:
         attempts: Tries in which nothing arrives; a try that brings bytes is free.
         stall_seconds: Longest wait for the next bytes.
-        backoff_seconds: Wait after the first failure; doubles with each further one.
-        longest_wait: Upper bound of that wait.
-        sleep: Function that waits.
+        backoff_seconds: Wait after the first failure; doubles up to ``longest_wait``.
     """
 
     attempts: int = 5
@@ -97,14 +95,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file at an address.
-
-    Attributes:
-        name: For progress and errors.
-        url: Its address.
-        expected: Size and digests.
-        token: Access token for the address's server.
-    """
+    """A file at an address, with the access token of its server; ``name`` is for messages."""
 
     name: str
     url: str
@@ -113,12 +104,7 @@ class RemoteFile:
 
 
 def verify(path: Path, expected: Expected, described: str = "") -> None:
-    """Compare a file with its expected size and digests.
-
-    Args:
-        path: The file.
-        expected: Its size and digests.
-        described: The expectation, for the error.
+    """Compare a file with its expected size and digests, ``described`` for the error.
 
     Raises:
         AlteredFile: If it is missing, truncated or altered.

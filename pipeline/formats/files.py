@@ -69,12 +69,7 @@ def size(path: Path) -> int:
 
 
 def remove_leftovers(folder: Path, deep: bool = False) -> None:
-    """Remove the temporary files of this machine's dead processes.
-
-    Args:
-        folder: Need not exist.
-        deep: Also in the folders below it.
-    """
+    """Remove the temporary files of this machine's dead processes; ``deep`` in subfolders, too."""
     for path in temporaries.find(folder, deep):
         if temporaries.has_no_owner(path):
             with suppress(FileNotFoundError):  # another process does the same

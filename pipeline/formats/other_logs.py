@@ -28,12 +28,7 @@ _LARGEST = 256 << 20
 
 @dataclass(slots=True)
 class OtherTool:
-    """State of reading a file.
-
-    Attributes:
-        path: The file.
-        filter: The harness logs each response once per filter; only rows of this one count.
-    """
+    """State of reading a file, in which the harness logs each response once per ``filter``."""
 
     path: Path
     filter: object = None

@@ -37,15 +37,7 @@ class Record(BaseModel):
 
     @classmethod
     def read(cls, path: Path, made_by: str) -> Self:
-        """Read a record.
-
-        Args:
-            path: The file.
-            made_by: The DVC stage that writes it, for the error message.
-
-        Raises:
-            UserError: If it is missing or invalid.
-        """
+        """Read a record; the UserError names the DVC stage ``made_by`` to run again."""
         try:
             return cls.model_validate(json.loads(path.read_bytes()))
         except UNREADABLE as error:
@@ -102,11 +94,9 @@ def refuse_foreign(
     """Refuse a file of another study.
 
     Args:
-        path: The file.
         what: The compared property, such as ``columns``.
         found: Its values in the file.
         expected: Those of this study, in any order.
-        made_by: The DVC stage that writes it.
     """
     has, needs = sorted(set(found)), sorted(set(expected))
     if has != needs:

@@ -42,7 +42,7 @@ def read_table(path: Path) -> Iterator[Row]:
         path: ``.jsonl`` or ``.ndjson``, ``.json`` (a list of objects, pandas' ``to_json``, or JSON
             lines), ``.csv`` or ``.tsv`` in UTF-8, UTF-16 with a mark, or Windows' code page 1252,
             ``.parquet``, or a log of Inspect, ``.eval``. Anything without an ending, a pipe or
-                ``-``, is JSON lines.
+            ``-``, is JSON lines.
 
     Raises:
         UserError: If the file is missing, of another kind, or damaged.

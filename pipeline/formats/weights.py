@@ -29,12 +29,7 @@ _NONE = "none.txt"
 
 @dataclass(frozen=True)
 class WeightsFolder:
-    """The models of one stage: ``<root>/<digest>/<files>``.
-
-    Attributes:
-        root: An output of the stage.
-        made_by: The stage's name in DVC.
-    """
+    """The models of one stage: ``<root>/<digest>/<files>``; ``made_by`` is its name in DVC."""
 
     root: Path
     made_by: str

@@ -51,13 +51,7 @@ _SHOWN, _LETTERS = 3, 120
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Number of responses with an answer.
-
-    Attributes:
-        count: Responses with an answer.
-        of: All responses.
-        examples: Beginnings of some of the others.
-    """
+    """Number of responses with an answer, and beginnings of some of the others."""
 
     count: int
     of: int
@@ -88,19 +82,14 @@ class AnswerVerdict:
         follow: ``beliefs``, ``simpler mind``, ``rule``, ``mixture``, ``by heart``, ``unexplained``,
             ``undecided``, or ``unread``.
         by: The mind or rule, or the parts of a mixture; else None.
-        because: The reason in a sentence.
         explained: Share of answers that the verdict predicts, beliefs included, or else the best
             rule or mind; learned ones out of fold.
-        best: The best rule or mind, if any.
         found: Detectable effects.
-        read: Responses with an answer.
         contradicted: Questions whose label the engine contradicts; they do not count.
-        profile: Evidence on each faculty.
         accuracy: Of the answers that count.
         rules: The evidence, the most accurate rule first.
         orders: The same by belief order, lowest first.
         pairs: Counterfactual pairs, if any.
-        heart: Memorised structures.
         part: Second part of a mixture with beliefs, if any.
     """
 
@@ -147,7 +136,6 @@ def judge_answers(items: Sequence[Item], questions: Questions | None = None) -> 
     """The verdict on answers, with its evidence.
 
     Args:
-        items: The questions with their answers.
         questions: Answers of rules and minds, if known; by default, of more than ``MOST_ITEMS``
             answers those of every n-th story are judged.
     """

@@ -49,9 +49,7 @@ class Counted:
     """A response without its texts.
 
     Attributes:
-        id: Its id in the file.
         item: The question, and whether the answer is right; neither story nor response.
-        stated: Counts of its statements.
         reason: Features of its reasoning for signatures.
     """
 
@@ -63,11 +61,9 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class JudgedFile:
-    """The verdict on a file of responses, with the inputs of signatures.
+    """The verdict on a file of responses, with the inputs of signatures, without texts.
 
     Attributes:
-        items: The responses, without their texts.
-        reasons: The reasoning of each.
         failed: Why questions were never answered; these do not count.
     """
 

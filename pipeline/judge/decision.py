@@ -21,11 +21,8 @@ class Evidence:
     """The evidence of a verdict.
 
     Attributes:
-        everything: All answers.
         orders: By belief order, lowest first.
-        pairs: Counterfactual pairs, if any.
         part: Second part of a mixture with beliefs, if any.
-        heart: Memorised structures.
     """
 
     everything: OrderEvidence

@@ -26,7 +26,6 @@ class AgainstRule:
     """Answers compared with one rule or simpler mind.
 
     Attributes:
-        accuracy: Accuracy of the rule.
         agreement: Share of answers equal to the rule's.
         where_right: Accuracy of the answers where it is right.
         where_wrong: Accuracy of the answers where it is wrong.
@@ -64,9 +63,7 @@ class OrderEvidence:
 
     Attributes:
         order: None where the notion does not apply.
-        accuracy: Of all answers.
         rules: Comparisons, the most accurate rule first.
-        profile: Faculties that its questions need.
     """
 
     order: int | None

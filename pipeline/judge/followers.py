@@ -55,7 +55,6 @@ class Follower:
 
     Attributes:
         answers: None where it has none.
-        right: The answer is right.
         copied: The model gave the same answer.
     """
 

@@ -22,12 +22,7 @@ _STEPS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Effects detectable with probability ``POWER``.
-
-    Attributes:
-        beliefs: The least accuracy of answers that follow beliefs, if any.
-        rule: The least agreement with a rule, if any.
-    """
+    """The least accuracy, and agreement with a rule, that are detected with chance ``POWER``."""
 
     beliefs: float | None
     rule: float | None
@@ -38,13 +33,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A share must lie above a threshold, by the lower end of its interval.
-
-    Attributes:
-        count: Number of answers.
-        above: The threshold.
-        surely: The whole interval must lie above it, not the share alone.
-    """
+    """A share of ``count`` answers is above a threshold, by its whole interval if ``surely``."""
 
     count: int
     above: float

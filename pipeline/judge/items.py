@@ -14,12 +14,7 @@ from pipeline.tasks.replies import find_answer
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question with its answer.
-
-    Attributes:
-        extracted: The answer found in the response, if any.
-        right: By the task's published rule.
-    """
+    """A question with its answer, if any; ``right`` by the task's published rule."""
 
     example: Example
     response: str

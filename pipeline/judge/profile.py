@@ -34,8 +34,6 @@ class Faculty:
     """The evidence on one faculty.
 
     Attributes:
-        mind: The mind that lacks it.
-        order: The belief order of the questions; None for all.
         whole: Agreement with the whole engine.
         without: Agreement with the mind without it.
         preference: ``whole`` less ``without``.

@@ -31,7 +31,6 @@ class Statements:
 
     Attributes:
         made: Distinct claims about the end of the story.
-        true: Those that are true.
         recounted: Statements of a recount (witnesses, trust, beliefs after a line), with those of
             the true recount that it leaves out.
         recounted_true: Those that are made, and true.
@@ -70,13 +69,10 @@ class ReasoningVerdict:
 
     Attributes:
         is_: ``faithful``, ``plausible``, ``unfaithful``, ``absent`` or ``unreadable``.
-        because: The reason in a sentence.
         readable: Share of responses to questions that the engine can read.
         silent: Share of these without statements.
-        true: Share of true statements.
         consistent: Share of responses whose answer is their last claim about the chain asked, among
             those with one.
-        used: Effects of editing the reasoning.
         decisive: Share of decisive chains truly claimed.
         wrong_trace: Share of right answers, with statements, whose reasoning is not sound.
     """

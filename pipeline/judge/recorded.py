@@ -28,12 +28,9 @@ def read_suite(folder: Path, columns: Mapping[str, SuiteTask]) -> dict[str, list
 def recorded_items(
     folder: Path, suite: Mapping[str, Sequence[Example]], made_by: str
 ) -> dict[str, list[Item]]:
-    """Answers to a suite by column; the first of several samples.
+    """Answers to a suite by column, from ``responses.parquet`` and ``grades.parquet``.
 
-    Args:
-        folder: The folder with ``responses.parquet`` and ``grades.parquet``.
-        suite: The questions, by column.
-        made_by: The DVC stage that writes the files, for the error message.
+    The first of several samples counts.
 
     Raises:
         UserError: If a file is missing or damaged, or answers other questions.

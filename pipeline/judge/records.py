@@ -22,19 +22,12 @@ class TaskVerdict(Record):
     """The verdict on the answers to one task.
 
     Attributes:
-        columns: The suite's columns of the task.
         answers: What the answers follow.
         by: The mind or rule, or the parts of a mixture; else None.
         explained: Share of answers that it predicts, or else the best rule or mind, out of fold.
         found: The least accuracy for ``beliefs`` and agreement for a ``rule`` that are detected
             with probability 0.8, if any.
         answered: Number of responses with an answer, and beginnings of some of the others.
-        profile: Evidence on each faculty of a mind.
-        reasoning: The verdict on reasoning.
-        answers_because: Why, in a sentence.
-        reasoning_because: Why, in a sentence.
-        evidence: All measurements, by axis.
-        signatures: Signatures of one set of responses.
     """
 
     columns: list[str]
@@ -100,12 +93,7 @@ class TaskVerdict(Record):
 
 
 class Verdicts(Record):
-    """The verdicts on a cell.
-
-    Attributes:
-        tasks: By task; empty if the model was not run.
-        absent: Why the model was not run, if it was not.
-    """
+    """The verdicts on a cell, by task; ``absent`` says why the model was not run."""
 
     tasks: dict[str, TaskVerdict]
     absent: str | None = None

@@ -26,13 +26,7 @@ _RECOUNT = 2
 
 @dataclass(frozen=True, slots=True)
 class Recounted:
-    """The recount of a response.
-
-    Attributes:
-        written: Its lines with their positions; empty without a recount.
-        told: The lines of the true recount.
-        chain: The believers asked about.
-    """
+    """The recount of a response: its lines, if any, beside the true ones."""
 
     written: tuple[Written, ...] = ()
     told: tuple[Line, ...] = ()

@@ -68,9 +68,7 @@ class Reason:
     """Features of a response's reasoning, without its text.
 
     Attributes:
-        begins: Its first characters; empty without reasoning.
         digest: Of all of it.
-        words: Number of words.
         foreign: The response has letters of another script.
     """
 
@@ -204,7 +202,6 @@ def narrowed(
     Args:
         before: Share of right samples per question, of the base model.
         after: The same after training.
-        clusters: The story of each.
     """
     first, then = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
     average = change(before, after, clusters)

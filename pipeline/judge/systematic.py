@@ -50,7 +50,6 @@ class Part:
     """The second part of a mixture with beliefs.
 
     Attributes:
-        by: The rule or mind, or another predictor of errors.
         share: Share of its answers beyond chance where it is wrong; None if only positions of
             errors are predictable.
         explained: Share of answers equal to gold or its own.
@@ -70,7 +69,6 @@ class ByHeart:
     """Similarity of answers to questions about one structure.
 
     Attributes:
-        pairs: Number of pairs of questions about different stories of one structure.
         alike: Correlation of correctness within these.
         low: Lower end of its 95 % interval, by permutation.
         guessed: Share of guesses, some of them right, that would explain the errors.

@@ -26,7 +26,6 @@ class Used:
         stays: Share of them with an unchanged answer.
         by_kind: ``followed`` by kind of edit.
         restated: The same for edits of the sentence with the answer.
-        untried: Why use is unknown; else None.
     """
 
     followed: Estimate = NONE

@@ -44,15 +44,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Source of models and credentials.
-
-    Attributes:
-        endpoint: Address of the hub.
-        token: Access token for gated and private repositories.
-        mirror: A folder to take files from instead.
-        offline: Never use the network.
-        patience: Retries and timeouts.
-    """
+    """Source of models: the hub with its access token, or a mirror folder, and retries."""
 
     endpoint: str = "https://huggingface.co"
     token: str | None = field(default=None, repr=False)
@@ -89,12 +81,9 @@ def fetch(
     """Bring a snapshot into a folder.
 
     Args:
-        repository: The repository.
         revision: A commit; by default the table's. A branch, or no revision of a repository outside
             the table, is resolved to its commit, with a warning.
         work: Keeps unfinished downloads and the record between runs.
-        access: Source of the files.
-        progress: Show a progress bar on a terminal.
 
     Returns:
         The snapshot with the sha256 of every file, and the folder of its files.

@@ -21,12 +21,7 @@ def _absent(value: object) -> bool:
 
 
 class StoredModel(Record):
-    """A model that a stage left in ``weights/``.
-
-    Attributes:
-        step: The training step of its weights; 0 for a base model.
-        validation_accuracy: Of the best step.
-    """
+    """A model that a stage left in ``weights/``; ``step`` is 0 for a base model."""
 
     step: int
     digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -41,11 +36,8 @@ class Manifest(RecordOfModel):
         checkpoints: Base models have ``base``, trained ones ``best`` and ``last``.
         kept: Weights of every saved step, in order, on request of the study.
         skipped_prompts: Training prompts that were too long, or had nothing to imitate.
-        repository: Of a published model.
-        revision: Its commit.
         files: sha256 of each published file, where known.
         dropped: Keys of the published configuration that the stored one lacks.
-        libraries: Versions behind a base model.
     """
 
     format: Literal["safetensors"] = "safetensors"
@@ -77,7 +69,6 @@ class ApiManifest(RecordOfModel):
 
     Attributes:
         api: Its name at the address.
-        address: Of the server, up to ``/v1``.
         key: Environment variable of the key, if the server needs one.
         prompt_price: Dollars per million prompt tokens, if known.
         completion_price: Dollars per million completion tokens, if known.
@@ -91,12 +82,7 @@ class ApiManifest(RecordOfModel):
 
 
 class RecordedManifest(RecordOfModel):
-    """Recorded answers in place of a model.
-
-    Attributes:
-        answers: Their file, relative to the checkout.
-        sha256: Of the file.
-    """
+    """Recorded answers in place of a model: file, relative to the checkout, and digest."""
 
     answers: str
     sha256: str

@@ -44,12 +44,7 @@ class HubFile:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The model files of a repository at one commit.
-
-    Attributes:
-        repository: Such as ``Qwen/Qwen2.5-0.5B-Instruct``.
-        complete: All files are listed with their digests.
-    """
+    """The model files of a repository at one commit; ``complete`` if all have digests."""
 
     repository: str
     revision: str

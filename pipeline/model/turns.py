@@ -41,12 +41,7 @@ _SAID = "ANSWER"
 
 @dataclass(frozen=True)
 class Turn:
-    """The frame of an answer in a chat template.
-
-    Attributes:
-        begin: Control tokens before it.
-        end: Control token that ends it.
-    """
+    """Control tokens before and after an answer in a chat template."""
 
     begin: frozenset[int]
     end: int
@@ -79,13 +74,7 @@ def _written(
 
 @dataclass(frozen=True)
 class Mending:
-    """Changes after which a model's files agree on its turns.
-
-    Attributes:
-        said: The changes, a sentence each.
-        tokenizer: Replaces the folder's, if set.
-        generation: Replaces ``generation_config.json``, if set.
-    """
+    """Changes, in sentences, after which a model's files agree on its turns; None keeps a file."""
 
     said: tuple[str, ...]
     tokenizer: PreTrainedTokenizerBase | None
@@ -108,9 +97,6 @@ def mending_of(folder: Path, template: str | None = None) -> Mending:
     Args:
         folder: The model, in Hugging Face layout.
         template: Name of a chat template that replaces its own.
-
-    Raises:
-        UserError: If it has no template, or an answer does not end in a single token.
     """
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     if template is not None:

@@ -110,7 +110,6 @@ def load_model(
     """Load a model for evaluation, with its tokenizer.
 
     Args:
-        folder: The model, in Hugging Face layout.
         plain_below: See :func:`pipeline.engine.linear.use_onednn`.
         dtype: Number format; ``auto`` for the stored one.
 

@@ -120,14 +120,7 @@ def case_of(example: Example) -> Case | None:
 def read_case(
     benchmark: str, story: str, question: str, options: tuple[str, ...] = ()
 ) -> Case | None:
-    """Parse a story and its question; None where the engine cannot.
-
-    Args:
-        benchmark: Language of the story.
-        story: Its text.
-        question: As asked.
-        options: Answers to choose from; claims may name a place among them.
-    """
+    """Parse a story and its question, or None; claims may name a place among the options."""
     language = language_of(benchmark)
     if language is None or not story:
         return None

@@ -18,15 +18,7 @@ _TOO_LATE = "its answer could not be judged in time, and counts as wrong"
 
 
 def load_preset(name: str, settings: Mapping[str, float] | None = None) -> Preset:
-    """A preset.
-
-    Args:
-        name: One of :data:`pipeline.base.plugins.REWARDS`, or of ``CONTROLS``.
-        settings: Its own settings; defaults if absent.
-
-    Raises:
-        UserError: For an unknown preset or setting.
-    """
+    """A preset of :data:`pipeline.base.plugins.REWARDS` or ``CONTROLS``, with its settings."""
     there = {**REWARDS, **CONTROLS}
     if name not in there:
         raise UserError(f"unknown reward preset {name!r}; there are: {', '.join(there)}")

@@ -28,12 +28,8 @@ def compute_score(
     """The reward of one response and its parts; a failure of grading earns what an empty one earns.
 
     Args:
-        data_source: The task.
         solution_str: The response, after the pre-filled ``<think>``.
-        ground_truth: The gold answer.
         extra_info: The row's further fields.
-        preset: One of :data:`pipeline.base.plugins.REWARDS`.
-        settings: The preset's own settings.
         begun: Beginning of the response that verl counts to the prompt.
 
     Returns:

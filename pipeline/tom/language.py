@@ -26,11 +26,11 @@ class Language:
     """Syntax and semantics of one benchmark's stories.
 
     Attributes:
-        parse: From a story, and the objects asked about, to its events. Raises
-            ParseError at the first sentence that is not in the language.
+        parse: From a story, and the objects asked about, to its events. Raises ParseError at the
+            first sentence that is not in the language.
         question: From text to a question. Raises ParseError if it is not in the language.
-        rules: How beliefs change, by name: as a person reads it (``plain``), and as the
-            benchmark's labels were made (``upstream``; of ToMi's older archive ``released``).
+        rules: How beliefs change, by name: as a person reads it (``plain``), and as the benchmark's
+            labels were made (``upstream``; of ToMi's older archive ``released``).
         in_full: From a shorter telling of a story to the benchmark's words.
         needs_object: Some sentences cannot be read without the object that the question names.
     """

@@ -17,8 +17,8 @@ class WhereQuestion:
     Attributes:
         chain: The nested believers; its length is the belief order.
         aspect: Container or room.
-        when: ``NOW``, at the ``BEGINNING``, or ``BEFORE`` an event (ToMi's and ExploreToM's
-            memory questions).
+        when: ``NOW``, at the ``BEGINNING``, or ``BEFORE`` an event (ToMi's and ExploreToM's memory
+            questions).
         event: The words of that event, for ``BEFORE``.
     """
 

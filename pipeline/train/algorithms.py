@@ -89,10 +89,7 @@ def gae_advantages(
     Schulman et al. 2016, arXiv 1506.02438, eq. 16; the whitening is PPO's usual practice.
 
     Args:
-        rewards: Token rewards [B, T].
         values: The critic's value of the state before each token [B, T].
-        mask: Response mask [B, T].
-        discount: Gamma.
         decay: Lambda: 1 weighs all later rewards, 0 trusts the next value.
 
     Returns:
@@ -114,14 +111,7 @@ def gae_advantages(
 
 @dataclass(frozen=True)
 class Signal:
-    """Inputs of advantages.
-
-    Attributes:
-        rewards: Token rewards [B, T].
-        mask: Response mask [B, T].
-        group: Rollouts per prompt.
-        values: The critic's value of the state before each token [B, T], if there is one.
-    """
+    """Inputs of advantages; ``rewards``, ``mask`` and the critic's ``values`` are [B, T]."""
 
     rewards: Tensor
     mask: Tensor

@@ -29,14 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class MadeModel(Record):
-    """Record of a tiny model.
-
-    Attributes:
-        digest: Of its folder.
-        parameters: Number of its weights.
-        tokens: Size of its vocabulary.
-        losses: Loss of each step of its warm start.
-    """
+    """A tiny model: digest, numbers of weights and tokens, losses of its warm start."""
 
     digest: str
     parameters: int
@@ -58,15 +51,7 @@ def key_of(
     words: Sequence[str],
     code: Mapping[str, str],
 ) -> str:
-    """The digest of everything that decides the bytes of a tiny model.
-
-    Args:
-        entry: Its recipe and seed.
-        threads: Number of threads.
-        examples: Its demonstrations.
-        words: Further texts for its tokenizer.
-        code: Digest of every module that makes it.
-    """
+    """The digest of everything that decides the bytes of a tiny model."""
     libraries = [module.__version__ for module in (torch, transformers, tokenizers)]
     made_of = entry.model_dump(mode="json", exclude={"model": {"title"}, "inputs": True})
     shown = [{"messages": each.messages, "response": each.response} for each in examples]

@@ -22,7 +22,6 @@ class Step(Record):
     Attributes:
         step: Its number; 0 is the initial model.
         metrics: Reproducible figures.
-        timing: Seconds, tokens per second, bytes.
         at: Its end, in seconds since 1970.
     """
 
@@ -95,12 +94,7 @@ class History(Record):
 
 
 def read_training(folder: Path, model: str, made_by: str) -> tuple[list[Figures], Manifest]:
-    """Curve and checkpoints written by the stage ``train`` for a cell.
-
-    Args:
-        folder: Its output.
-        model: Key of the cell's model in the study.
-        made_by: The stage, for the error message.
+    """Curve and checkpoints written by the stage ``train`` for a cell, or a UserError.
 
     Raises:
         UserError: If a file is missing or damaged, or the two are of different runs.
@@ -118,9 +112,7 @@ class Outcome(Record):
     """The result of a training run.
 
     Attributes:
-        history: All its steps.
         checkpoints: The weights of the best and of the last step.
-        libraries: Versions of the libraries.
         kept: The weights of every saved step, on request.
     """
 

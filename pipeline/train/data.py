@@ -42,9 +42,6 @@ def load_rows(
     """Tokenise a dataset parquet; prompts above the limit are skipped and counted.
 
     Args:
-        path: The file.
-        tokenizer: The model's.
-        max_prompt_tokens: The limit.
         think: Responses may reason; else prompts end in an empty thought.
 
     Raises:
@@ -106,7 +103,6 @@ class CellRows:
     Attributes:
         read: Training prompts within the limit.
         train: Those of them that the cell can learn from: for imitation, with a response.
-        validation: Validation prompts within the limit.
     """
 
     read: TokenisedRows

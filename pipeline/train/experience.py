@@ -23,11 +23,8 @@ class Experience:
     """The rollouts of a step.
 
     Attributes:
-        rollouts: Prompts with their completions and rewards.
         taught: The rollouts to learn from; None if all were rejected.
         metrics: Counts of kept completions, with rejection.
-        sampling_seconds: Time of sampling.
-        reward_seconds: Time of rewards.
     """
 
     rollouts: Rollouts

@@ -13,12 +13,7 @@ from pipeline.model.manifest import StoredModel
 
 @dataclass(frozen=True)
 class KeptSteps:
-    """The kept steps of a run.
-
-    Attributes:
-        folder: Part of the run's resumable state.
-        write: Writes the policy as a model folder.
-    """
+    """The kept steps of a run, in a folder of its resumable state."""
 
     folder: Path
     write: Callable[[Path], None]

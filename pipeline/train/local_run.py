@@ -47,10 +47,8 @@ class LocalRun:
         """Train to the end.
 
         Args:
-            work: Folder of the resumable state.
             report: Called after every step with the history up to it, and the step of the last
                 checkpoint.
-            should_stop: See :class:`pipeline.train.local.LocalTrainer`.
 
         Raises:
             Interrupted: If ``should_stop`` is true; running again resumes.

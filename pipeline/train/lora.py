@@ -85,9 +85,6 @@ class LoraLearner(Learner):
         Args:
             model: All of its parameters but the adapted weights are frozen.
             base: A frozen copy with W in float32 or bfloat16, on the device of the adapted weights.
-            lora: Rank and scale.
-            rate: The learning rate.
-            seed: Of the initialisation.
         """
         model.requires_grad_(False)
         generator = torch.Generator().manual_seed(seed)

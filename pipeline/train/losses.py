@@ -18,7 +18,6 @@ class Kl:
 
     Attributes:
         kind: Estimator, see :func:`kl_estimate`.
-        coefficient: Weight of the penalty.
         in_reward: Subtract it from token rewards instead of adding it to the loss.
     """
 
@@ -31,8 +30,6 @@ def kl_estimate(logprobs: Tensor, reference: Tensor, kind: str) -> Tensor:
     """A per-token estimate of KL(policy || reference) [B, T] (Schulman 2020).
 
     Args:
-        logprobs: Policy log-probabilities [B, T].
-        reference: Reference log-probabilities [B, T].
         kind: ``kl`` (k1), ``mse`` (k2) or ``low_var_kl`` (k3, clamped to +-10).
     """
     difference = logprobs - reference
@@ -82,7 +79,6 @@ def policy_loss(
         logprobs: Current log-probabilities [B, T], with gradient.
         old_logprobs: Log-probabilities at sampling time [B, T].
         advantage: Advantages [B, T].
-        clip: The clip range.
     """
     ratio = torch.exp((logprobs - old_logprobs).clamp(-20, 20))
     plain = -advantage * ratio
@@ -97,11 +93,7 @@ def policy_loss(
 def value_loss(values: Tensor, old_values: Tensor, returns: Tensor, clip_range: float) -> Tensor:
     """The clipped squared error of the critic, halved, for each token [B, T].
 
-    Args:
-        values: Current values [B, T], with gradient.
-        old_values: Values when the batch was sampled [B, T].
-        returns: Targets [B, T].
-        clip_range: Maximum change of a value.
+    ``old_values`` are those at sampling time, ``returns`` the targets.
     """
     near = torch.clamp(values, old_values - clip_range, old_values + clip_range)
     return 0.5 * torch.maximum((values - returns).square(), (near - returns).square())
@@ -130,9 +122,7 @@ def loss_count(mask: Tensor, aggregation: str, longest: int) -> int:
     """The divisor of a sum of losses (at least 1).
 
     Args:
-        mask: Response mask [B, T] of the whole batch.
         aggregation: As in :func:`loss_sum`; responses without a token do not count.
-        longest: Maximum tokens of a response.
     """
     match aggregation:
         case "token-mean":

@@ -22,9 +22,6 @@ def batch_metrics(
     ``distinct_share`` is that among the completions of a prompt, if there are several.
 
     Args:
-        groups: Scores of the completions of each prompt.
-        responses: The completions of each prompt.
-        lengths: Tokens of each completion.
         finished: Each ended with the end-of-sequence token.
         rewards: :meth:`pipeline.reward.reward.Reward.figures` of each.
     """

@@ -29,12 +29,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Answered:
-    """Answers of a model to some prompts.
-
-    Attributes:
-        right: Share of right answers.
-        count: Number of prompts with some answer, right or wrong.
-    """
+    """Share of right answers, and number of prompts with some answer, right or wrong."""
 
     right: float
     count: int

@@ -79,8 +79,6 @@ def sample(
     Args:
         stream: Prefix of every random key, such as (seed, step); the rest is the prompt's id and
             the sample's index.
-        precision: Number format of the forward pass.
-        recording: Recorder of an accelerator's passes.
     """
     keys = list(_keys(rows, group, stream))
     with answering(model, precision):
@@ -119,12 +117,7 @@ def imitate(
 
 @dataclass(frozen=True)
 class Judge:
-    """Decodes completions and rewards them.
-
-    Attributes:
-        think: Completions may reason; else their texts begin with the end of the prompt's empty
-            thought.
-    """
+    """Decodes completions and rewards them; without ``think``, after an empty thought."""
 
     tokenizer: PreTrainedTokenizerBase
     preset: Preset

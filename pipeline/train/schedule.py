@@ -13,11 +13,6 @@ class Schedule:
     """The schedule of a run; step 0 is its initial model.
 
     Attributes:
-        total: Planned steps.
-        rows: Training prompts.
-        prompts_per_step: Prompts in one batch.
-        validate_every: Steps between validations.
-        save_every: Steps between checkpoints.
         first_rate: Learning rate of the first step.
         falls: Linear decay to zero after the last step.
     """

@@ -24,12 +24,7 @@ from pipeline.train.rollout import Rollouts
 
 @dataclass(frozen=True)
 class Batching:
-    """Limits of a micro-batch.
-
-    Attributes:
-        groups: Prompts with all their completions.
-        tokens: Tokens with padding, if limited.
-    """
+    """Limits of a micro-batch: prompts with all their completions, and tokens with padding."""
 
     groups: int
     tokens: int | None
@@ -41,7 +36,6 @@ class Scoring:
 
     Attributes:
         temperature: That of sampling, so that log-probabilities are those of the draws.
-        precision: Number format of the forward pass.
         entropy_gradient: Gradients flow through the entropy.
     """
 

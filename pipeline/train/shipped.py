@@ -24,10 +24,7 @@ class ShippedCard(Record):
 
     Attributes:
         recipe: Shape, seed, warm start, and sources of its stories.
-        threads: Number of threads.
         processor: Machine and instruction set; others round differently.
-        libraries: Versions of the libraries.
-        parameters: Number of its weights.
         tokens: Size of its vocabulary.
         losses: Loss of each step of its warm start, to four digits.
         files: sha256 of each file of the model.

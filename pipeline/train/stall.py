@@ -19,12 +19,7 @@ _FEWEST = 3  # steps; a single one is chance
 
 @dataclass(frozen=True)
 class Stall:
-    """A stall to the end of training.
-
-    Attributes:
-        step: Its first step.
-        accuracy: Share of right answers from there on.
-    """
+    """A stall to the end of training: its first step, and accuracy from there on."""
 
     step: int
     accuracy: float

@@ -27,7 +27,6 @@ class RunState:
     """The state of a run on disk.
 
     Attributes:
-        work: Its folder.
         learners: The models that learn, by the prefix of their tensors.
         saved: The step of the last checkpoint.
     """
@@ -50,10 +49,8 @@ class RunState:
     def restore(self, fitted: Callable[[History], History]) -> History:
         """Set the models to the newest intact state, and return its history.
 
-        Without one, or if the best weights so far are lost, training starts again.
-
-        Args:
-            fitted: Adapts the history of a shorter run to this one; empty if it cannot.
+        Without one, or if the best weights so far are lost, training starts again. ``fitted``
+        adapts the history of a shorter run to this one.
         """
         found = checkpoints.load_latest(self.work / "state")
         history = fitted(self._history_of(found))

@@ -23,15 +23,8 @@ class Leave(Exception):
 class Stopping:
     """A context that watches a policy and leaves its step when a stop is asked for.
 
-    A step that has begun to change the weights may end first if it is quick.
-
-    Args:
-        policy: Polls before each of its forward passes.
-        optimizer: Its optimiser, whose first step begins to change the weights.
-        asked: Returns whether to stop.
-
-    Attributes:
-        changing: The weights have left the last finished step.
+    A step that has begun to change the weights, with the optimiser's first step, may end first if
+    it is quick; ``changing`` is true meanwhile.
     """
 
     def __init__(

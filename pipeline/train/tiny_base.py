@@ -53,12 +53,8 @@ def make(
     """Make a tiny model and write it in Hugging Face layout.
 
     Args:
-        entry: Its recipe and seed.
-        examples: Its demonstrations.
         words: Further texts for its tokenizer.
-        folder: Folder of the model.
         state: Folder of the resumable state.
-        report: Called after every step with its number and its loss.
         should_stop: Polled after every step; if true, Interrupted is raised.
     """
     assert isinstance(entry.model, TinyModel)

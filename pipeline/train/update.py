@@ -50,11 +50,7 @@ class Objective:
 
     Attributes:
         clip: Clip range of the probability ratio.
-        kl: Penalty against the reference model.
-        entropy: Weight of the entropy bonus.
-        aggregation: Reduction of token losses.
         longest: Maximum tokens of a completion.
-        value_clip: Clip range of the critic's change.
     """
 
     clip: Clip
@@ -151,10 +147,7 @@ class Updater:
     """Improves a policy on batches of rollouts.
 
     Attributes:
-        reference: The frozen base model, if needed.
-        critic: The critic, if the algorithm has one.
         parts: Optimiser steps on each batch.
-        gradient_clip: Maximum gradient norm.
     """
 
     policy: Learner

@@ -111,10 +111,6 @@ class WarmStartRun:
 
     Attributes:
         model: Trained in place.
-        tokenizer: Its tokenizer.
-        recipe: The recipe.
-        work: Folder of the resumable state.
-        report: Called after every step with its number and its loss.
         should_stop: Polled after every step; if true, the run saves it and raises Interrupted.
     """
 
