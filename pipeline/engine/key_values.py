@@ -43,7 +43,7 @@ def _room_for(used: int) -> int:
 
 
 def _give_room(held: list[Tensor], places: int) -> None:
-    """Grow the keys or values of each layer [B, H, T, D], keeping their content."""
+    """Resize the keys or values of each layer [B, H, T, D], keeping the first positions."""
     for layer, tensor in enumerate(held):
         rows, heads, had, size = tensor.shape
         # Zeros, since what is hidden is multiplied by zero.
