@@ -1,1 +1,1 @@
-"""Prefect flows: when the pipeline runs, and in what order."""
+"""Prefect flows: scheduling of the pipeline."""

@@ -1,4 +1,4 @@
-"""What Prefect's server does by itself about runs that nobody looks after."""
+"""Automations on Prefect's server for unattended runs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from prefect.events.schemas.automations import AutomationCore, EventTrigger, Pos
 from flows.seen import HEARTBEAT_SECONDS, TAG
 
 SILENT = timedelta(seconds=5 * HEARTBEAT_SECONDS)
-"""How long a run may be silent before it counts as crashed."""
+"""Silence after which a run counts as crashed."""
 STUCK = timedelta(minutes=30)
-"""How long a run may take to start: a node that scales up and an image that is pulled included."""
+"""Time for a run to start, scale-up of a node and pull of an image included."""
 OVERDUE = timedelta(hours=12)
-"""How late a check may be: the next night's is nearer then."""
+"""Maximum delay of a check: then the next night's is nearer."""
 
 _RUN, _EACH = "prefect.resource.id", {"prefect.resource.id"}
 _OVER = frozenset(f"prefect.flow-run.{name}" for name in ("Completed", "Failed", "Crashed"))
@@ -24,10 +24,10 @@ _CANCELLED = frozenset({"prefect.flow-run.Cancelled", "prefect.flow-run.Cancelli
 
 
 def automations(notify: UUID | None = None) -> list[AutomationCore]:
-    """The automations, all of them for runs with the tag ``tomrl`` alone.
+    """The automations, for runs with the tag ``tomrl`` alone.
 
     Args:
-        notify: A notification block to tell about runs that crash, fail or are late; None for none.
+        notify: A notification block for runs that crash, fail or are late; None for none.
     """
     found = [
         AutomationCore(
@@ -58,7 +58,7 @@ def automations(notify: UUID | None = None) -> list[AutomationCore]:
 
 
 def _missing(after: str, expect: set[str], within: timedelta, tag: str = TAG) -> EventTrigger:
-    """The trigger that fires for a run of which nothing expected, nor an end, is heard."""
+    """The trigger that fires for a run without an expected event or end."""
     return EventTrigger(
         match={_RUN: "prefect.flow-run.*"},
         match_related=_tagged(tag),
@@ -97,5 +97,5 @@ def _tagged(tag: str) -> dict[str, str | list[str]]:
 
 
 def _end(message: str, state: StateType = StateType.CRASHED) -> ChangeFlowRunState:
-    """What ends a run; Prefect's own action to cancel one is refused if none began it."""
+    """The action that ends a run; Prefect's own cancellation fails for a run that never began."""
     return ChangeFlowRunState(state=state, name=state.value.capitalize(), message=message)

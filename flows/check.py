@@ -25,7 +25,7 @@ _MARKS = {True: "ok", False: "wrong", None: "-"}
 
 
 class Drifted(Exception):
-    """Something is not as it should be; the message names all of it."""
+    """Findings of the check; the message names all of them."""
 
 
 @flow(name="check", flow_run_name="check", log_prints=True)
@@ -41,8 +41,8 @@ def check(
     Args:
         parts: What to look at: results against `dvc.lock`, upstream files against their digests,
             whether servers answer, how much room there is.
-        upstream: Which upstream files: those on this machine, or also those at their addresses,
-            all of which are downloaded.
+        upstream: Which upstream files: those on this machine, or also those at their addresses, all
+            of which are downloaded.
         remake: What of the committed study to make again in a clone, to compare its bytes: its data
             (minutes), or everything. Models that another kind of processor trained differ.
         free_gibibytes: Room wanted on each disk, GiB.
@@ -72,7 +72,6 @@ def check(
 
 @task(name="look", task_run_name="{part}", cache_policy=NO_CACHE)
 def look(part: Part, root: Path, upstream: Upstream, free_gibibytes: float) -> list[Finding]:
-    """Look at one part of a checkout."""
     match part:
         case "results":
             return list(health.results(root))
@@ -87,7 +86,6 @@ def look(part: Part, root: Path, upstream: Upstream, free_gibibytes: float) -> l
 
 @task(name="make again", cache_policy=NO_CACHE)
 def make_again(root: Path, what: Remake) -> Finding:
-    """Make results again and compare their bytes."""
     found = differing(root, _STAGES[what], get_run_logger().info)
     return Finding(
         f"{what} made again",

@@ -1,4 +1,4 @@
-"""The commit that a deployment was made from, beside the one that a worker's checkout has."""
+"""The commit of a deployment, compared with a worker's checkout."""
 
 from __future__ import annotations
 
@@ -17,15 +17,9 @@ Log = Logger | LoggerAdapter[Any]
 
 
 def check_commit(root: Path, deployed: str | None, log: Log) -> None:
-    """Say if a checkout has moved on since a deployment was made, and refuse one that is behind.
+    """Warn if a checkout is ahead of its deployment, and refuse one that is behind.
 
-    Args:
-        root: The checkout in which a worker runs the deployment.
-        deployed: The deployment's version: a commit, where `tomrl deploy` made it from one.
-        log: Receives a warning where the checkout has that commit and newer ones.
-
-    Raises:
-        UserError: If the checkout does not have that commit, or git cannot be asked.
+    ``deployed`` is a commit, if `tomrl deploy` ran in a repository.
     """
     if deployed is None or not _COMMIT.fullmatch(deployed):
         return
@@ -52,6 +46,6 @@ def check_commit(root: Path, deployed: str | None, log: Log) -> None:
 
 
 def _has(root: Path, commit: str) -> bool:
-    """Whether a commit is the one that is checked out, or before it."""
+    """A commit is the one checked out, or its ancestor."""
     known = agrees(root, "cat-file", "-e", commit)
     return known and agrees(root, "merge-base", "--is-ancestor", commit, "HEAD")

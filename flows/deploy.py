@@ -1,6 +1,6 @@
-"""Bringing a Prefect server to what this project needs: pools, limits, deployments, automations.
+"""Setting up a Prefect server: pools, limits, deployments, automations.
 
-What is there already stays; deployments and automations that differ from the files are changed.
+Pools and limits stay as they are; deployments and automations follow the files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ How = Literal["made", "changed", "there"]
 
 @dataclass(frozen=True)
 class DeploymentEntry:
-    """One thing on the server, and whether it had to be made."""
+    """One thing on the server, and whether it was made now."""
 
     kind: str
     name: str
@@ -47,15 +47,9 @@ class DeploymentEntry:
 
 
 def deploy(root: Path, notify: str | None = None) -> Iterator[DeploymentEntry]:
-    """Make what is missing on the server of ``PREFECT_API_URL`` and yield all that is there.
+    """Make what is missing on the server of ``PREFECT_API_URL`` and yield everything.
 
-    Args:
-        root: The checkout, whose ``prefect.yaml`` lists the deployments.
-        notify: A notification block, ``TYPE/NAME``, to tell about runs that crash, fail or are
-            late.
-
-    Raises:
-        UserError: If there is no such server or block, or prefect.yaml is wrong.
+    ``notify`` is a notification block, ``TYPE/NAME``, for runs that crash, fail or are late.
     """
     named = _named_deployments(root)
     with _connected() as client:
@@ -69,12 +63,7 @@ def deploy(root: Path, notify: str | None = None) -> Iterator[DeploymentEntry]:
 
 @contextmanager
 def _connected() -> Iterator[SyncPrefectClient]:
-    """Give a client of a server that answers.
-
-    Raises:
-        UserError: If none is named, or it refuses.
-        TransientError: If it does not answer.
-    """
+    """A client of the server; UserError if it is not named or refuses, TransientError if silent."""
     url = PREFECT_API_URL.value()
     if not url:
         raise UserError(
@@ -103,11 +92,7 @@ def _ask(client: SyncPrefectClient, url: str) -> None:
 
 
 def _named_deployments(root: Path) -> list[str]:
-    """``NAME`` of each deployment in prefect.yaml, whose studies there are.
-
-    Raises:
-        UserError: If the file cannot be read, or names a study that there is not.
-    """
+    """The names of the deployments in prefect.yaml; UserError for a missing study."""
     path = root / FILE
     try:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))["deployments"]
@@ -126,7 +111,7 @@ def _named_deployments(root: Path) -> list[str]:
 
 
 def make_pool(client: SyncPrefectClient, pool: WorkPool, root: Path) -> Iterator[DeploymentEntry]:
-    """Make a pool and its queues where they are missing; their settings are the server's own."""
+    """Make a pool and its queues if missing; existing settings stay."""
     try:
         kind = client.read_work_pool(pool.name).type
     except ObjectNotFound:
@@ -162,7 +147,6 @@ def make_pool(client: SyncPrefectClient, pool: WorkPool, root: Path) -> Iterator
 def _deployments(
     client: SyncPrefectClient, root: Path, named: list[str]
 ) -> Iterator[DeploymentEntry]:
-    """Have Prefect read prefect.yaml, and say what that changed."""
     before = _present(client, named)
     done = subprocess.run(
         [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all"],
@@ -185,10 +169,10 @@ def _deployments(
 
 
 def _complete(client: SyncPrefectClient, root: Path, named: list[str]) -> None:
-    """Give deployments what their files cannot say.
+    """Add what files cannot say to deployments.
 
-    The commit that they are made from is their version; outside of git they have none. Their forms
-    offer the studies that fit their pool: those that train here, or on a cluster.
+    Their version is the commit, if there is one. Their forms offer the studies that fit their pool:
+    those that train here, or on a cluster.
     """
     commit = checked_out(root)
     backends = {name: find_study(root, name).train.backend for name in study_files(root)}
@@ -205,7 +189,6 @@ def _complete(client: SyncPrefectClient, root: Path, named: list[str]) -> None:
 
 
 def _offering(studies: list[str], schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a form whose choice of studies is another one."""
     found = deepcopy(schema)
     asked = found.get("properties", {}).get("study", {})
     for choice in (asked, *asked.get("anyOf", ())):
@@ -225,7 +208,7 @@ def _present(client: SyncPrefectClient, named: list[str]) -> dict[str, Any]:
 
 
 def make_automation(client: SyncPrefectClient, wanted: AutomationCore) -> DeploymentEntry:
-    """Make an automation, or change it to what it should be; one that is paused stays so."""
+    """Make or update an automation; a paused one stays paused."""
     entry = {"kind": "automation", "name": wanted.name}
     present = client.read_automations_by_name(wanted.name)
     if not present:
@@ -239,7 +222,6 @@ def make_automation(client: SyncPrefectClient, wanted: AutomationCore) -> Deploy
 
 
 def notification_block(client: SyncPrefectClient, name: str) -> Any:
-    """The id of a notification block."""
     kind, _, own = name.partition("/")
     try:
         return client.read_block_document_by_name(own, kind).id
@@ -251,7 +233,7 @@ def notification_block(client: SyncPrefectClient, name: str) -> Any:
 
 
 def _lasting(value: Any) -> Any:
-    """JSON without what a server gives by itself, and with its sets in one order."""
+    """JSON without a server's own fields, and with sets in one order."""
     if isinstance(value, dict):
         return {k: _lasting(v) for k, v in value.items() if k not in _VOLATILE}
     if isinstance(value, list):

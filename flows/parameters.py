@@ -1,4 +1,4 @@
-"""What the parameters of flows may be, so that Prefect's pages offer it as choices."""
+"""Types of flow parameters, offered as choices on Prefect's pages."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pipeline.ops.driver.checkout import find_root
 class _Offered:
     """Lists the studies of the checkout in a parameter's schema; outside of one, none.
 
-    A marker of its own: Prefect adds a schema to the ``Field`` of a parameter, and pydantic drops
-    the one of two that is a function.
+    A separate marker, as Prefect adds a schema to the parameter's ``Field``, and pydantic drops one
+    of two if it is a function.
     """
 
     def __get_pydantic_json_schema__(
@@ -31,5 +31,6 @@ class _Offered:
 
 
 StudyName = Annotated[str, _Offered()]
-"""The name of a study in ``studies/``; a deployment offers those that were there when it was made,
-and its server refuses others."""
+"""The name of a study in ``studies/``; a deployment offers those at its making, and its server
+refuses others.
+"""

@@ -1,4 +1,4 @@
-"""The work pools of Prefect in which runs wait for a worker, and how many of each kind may go."""
+"""Prefect's work pools, with their concurrency."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from flows.seen import HEARTBEAT_SECONDS
 from pipeline.base.errors import UserError
 
 CHECKOUT_IN_POD = "/checkout"
-"""Where a pod has its checkout: the ``pull`` step of deployments in prefect.yaml names it too."""
+"""The checkout in a pod, also named in the ``pull`` step of prefect.yaml."""
 
 NAMESPACE = "tomrl"
-"""Where pods run, unless the pool says otherwise; infra/kubernetes has what they find there."""
+"""The default namespace of pods; infra/kubernetes has its contents."""
 
 _CONFINED = {
     "runAsNonRoot": True,
@@ -26,10 +26,10 @@ _CONFINED = {
     "runAsGroup": 1000,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
-"""What a namespace asks of pods whose standard is `restricted`."""
+"""Requirements of a namespace with the standard `restricted`."""
 
 _SIZE = {"cpu": "4", "memory": "32Gi"}
-"""What a run takes of a node without accelerators, as that of infra/kuberay/study.yaml does."""
+"""Resources of a run without accelerators, as in infra/kuberay/study.yaml."""
 
 _ENVIRONMENT = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS)}
 
@@ -39,10 +39,8 @@ class WorkPool:
     """A work pool.
 
     Attributes:
-        name: Its name, which deployments in prefect.yaml use.
-        kind: What its workers start: processes, or jobs on Kubernetes.
-        description: What Prefect's pages say of it.
-        queues: Its queues by name, and how many runs of each may go at a time.
+        kind: Processes, or jobs on Kubernetes.
+        queues: Maximum concurrent runs by queue.
     """
 
     name: str
@@ -69,15 +67,11 @@ POOLS = (
 
 
 IMAGES = "infra/kustomization.yaml"
-"""Says where images are pulled from."""
+"""Names the registry of images."""
 
 
 def image_of(root: Path) -> str:
-    """Where pods pull their image from, by the file that says it of all manifests.
-
-    Raises:
-        UserError: If it does not say.
-    """
+    """The image of pods, as in the manifests; UserError if it is missing."""
     path = root / IMAGES
     try:
         images = yaml.safe_load(path.read_text(encoding="utf-8"))["images"]
@@ -92,15 +86,7 @@ def image_of(root: Path) -> str:
 
 
 def job_template(pool: WorkPool, root: Path) -> dict[str, Any]:
-    """How a pool's workers start a run: as Prefect's do, with heartbeats and a checkout.
-
-    Args:
-        pool: The pool.
-        root: The checkout that is deployed, which says where images are.
-
-    Raises:
-        UserError: If Prefect knows of no such kind of pool, or no image is named.
-    """
+    """Prefect's job template of a pool's kind, with heartbeats and a checkout."""
     template: dict[str, Any] | None = asyncio.run(
         get_default_base_job_template_for_infrastructure_type(pool.kind)
     )
@@ -116,9 +102,9 @@ def job_template(pool: WorkPool, root: Path) -> dict[str, Any]:
 
 
 def _mount_checkout(template: dict[str, Any], image: str) -> None:
-    """Have pods find their checkout on a claimed volume, and settings and secrets by name.
+    """Mount the checkout's volume, settings and secrets in pods.
 
-    What they are called is in infra/kubernetes; names are variables of the pool.
+    infra/kubernetes has their names, which are variables of the pool.
     """
     properties = template["variables"]["properties"]
     properties["image"]["default"] = image

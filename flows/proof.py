@@ -1,8 +1,8 @@
-"""The smallest real use of Prefect: proof that an installed set of packages can run it.
+"""A smoke test of Prefect with an installed set of packages.
 
 Run with ``python -m flows.proof``; ``make lock`` does before it accepts new constraints. A flow
-with one task goes through Prefect's temporary server, and Prefect's command line lists what a
-server of its own holds: two ways through its API, of which one can break without the other.
+with one task uses Prefect's temporary server, and Prefect's command line lists the content of
+another: two paths through its API, which can break separately.
 """
 
 from __future__ import annotations
@@ -27,13 +27,11 @@ _STOP_SECONDS = 20.0
 
 @task(cache_policy=NO_CACHE)
 def double(number: int) -> int:
-    """Twice the number."""
     return 2 * number
 
 
 @flow
 def proof() -> int:
-    """Run one task on Prefect's own temporary server."""
     result: int = double(21)
     return result
 
@@ -53,11 +51,6 @@ def server() -> Iterator[str]:
 
 
 def list_all(address: str) -> None:
-    """List what a server holds through Prefect's command line.
-
-    Raises:
-        subprocess.CalledProcessError: If the server refuses a listing; it has been printed.
-    """
     for listing in LISTINGS:
         environment = {**os.environ, "PREFECT_API_URL": address}
         subprocess.run(_prefect(*listing), env=environment, check=True)

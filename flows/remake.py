@@ -1,4 +1,4 @@
-"""Making results again, apart from those that are there, to see whether the same bytes come out."""
+"""Reproducing results in a clone, to compare their bytes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ from pipeline.ops.mirror.server import URI_VARIABLE
 
 
 def differing(root: Path, stages: Sequence[str], say: Callable[[str], None]) -> list[str]:
-    """Make stages and what they need again from the last commit, in a clone that shares nothing.
+    """Run stages and their dependencies at the last commit, in a clone that shares nothing.
 
     Args:
-        root: The checkout, a git repository.
         stages: DVC stages, or groups of them, of the committed study; empty for all.
-        say: Receives the output, line by line.
 
     Returns:
-        The outputs whose bytes are not those that the committed ``dvc.lock`` names.
+        The outputs whose bytes differ from the committed ``dvc.lock``.
 
     Raises:
         UserError: If there is no commit, or a stage fails.
@@ -53,7 +51,6 @@ def _clone(root: Path, target: Path) -> Path:
 
 
 def _digests(root: Path) -> dict[str, str]:
-    """What ``dvc.lock`` names: the digest of each output by its path."""
     lock = root / "dvc.lock"
     stages = yaml.safe_load(lock.read_text("utf-8"))["stages"] if lock.is_file() else {}
     outputs = [each for stage in stages.values() for each in stage.get("outs", ())]

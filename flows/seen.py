@@ -1,4 +1,4 @@
-"""By what a Prefect server sees which runs to look after, and whether they live."""
+"""Tag and heartbeats, by which a Prefect server watches runs."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from prefect import tags
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
 HEARTBEAT_SECONDS = 60
-"""How often a run says that it lives."""
+"""Seconds between heartbeats."""
 
 TAG = "tomrl"
-"""What runs carry that automations look after; deployments in prefect.yaml have it too."""
+"""The tag of watched runs; deployments in prefect.yaml have it too."""
 
 
 @contextmanager
 def looked_after() -> Iterator[None]:
-    """Have the runs of this block say that they live, and carry the tag of automations.
+    """Give the runs of this block heartbeats and the tag.
 
-    Else a server that stays would show one whose process was killed as running for ever.
+    Otherwise a permanent server would show a killed run as running for ever.
     """
     beats = temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: HEARTBEAT_SECONDS})
     with beats, tags(TAG):

@@ -1,6 +1,6 @@
-"""Prefect's server for the time of a run: the temporary one of Prefect, ending with this process.
+"""Prefect's temporary server, ending with this process.
 
-Prefect starts its own as a plain child, which outlives whoever is killed.
+Prefect starts its own as a plain child, which survives a kill.
 """
 
 from __future__ import annotations
@@ -33,11 +33,7 @@ _VARIABLES = {
 
 
 def start_temporary_server() -> None:
-    """Give Prefect a server until this process ends, unless ``PREFECT_API_URL`` names one.
-
-    Raises:
-        UserError: If it does not start, or the one that is named does not answer.
-    """
+    """Give Prefect a server until this process ends, unless ``PREFECT_API_URL`` names one."""
     if named := PREFECT_API_URL.value():
         _check_answer(named)
         return
@@ -66,7 +62,7 @@ def start_temporary_server() -> None:
 
 
 def _check_answer(address: str) -> None:
-    """Refuse an address where no server answers, which Prefect would ask for minutes."""
+    """Refuse an address where no server answers, which Prefect would retry for minutes."""
     try:
         with urllib.request.urlopen(f"{address.rstrip('/')}/health", timeout=_ANSWER_SECONDS):
             return
@@ -87,11 +83,7 @@ def _hand_over(process: subprocess.Popen[bytes], port: int) -> None:
 
 
 def await_answer(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a server answers.
-
-    Raises:
-        UserError: If it ends before, or takes too long.
-    """
+    """Wait until a server answers; UserError if it ends before, or takes too long."""
     deadline = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         try:

@@ -1,4 +1,4 @@
-"""One study from its sources to its report, in the checkout as it is."""
+"""One study from its sources to its report, in the present checkout."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ def _root(checkout: str | None) -> Path:
 
 
 def _run_name() -> str:
-    """The name of a run: that of the study, which params.yaml has where none is given."""
     given = flow_run.parameters
     study = given.get("study")
     if study is None:

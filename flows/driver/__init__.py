@@ -1,6 +1,6 @@
-"""The driver: a study's cells side by side as tasks of Prefect, each stage run by DVC.
+"""The driver: a study's cells as concurrent tasks of Prefect, each stage run by DVC.
 
-`graph` (the stages of dvc.yaml), `record` (how far cells are, in files), `work` (running stages),
-`commands` (their processes), `causes` and `progress` (what they say), `limits` (how many at once),
-`stopping`, `drive` (what runs when, and again), `results` (what it leaves).
+`graph` (stages of dvc.yaml), `record` (state of cells, in files), `work` (running stages),
+`commands` (their processes), `causes` and `progress` (parsing their output), `limits`
+(concurrency), `stopping`, `drive` (order and retries), `results` (table and report).
 """

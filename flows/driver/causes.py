@@ -1,4 +1,4 @@
-"""Why a command failed, read from what stages and DVC say, and whether to run it again helps."""
+"""Causes of failed commands, from the output of stages and DVC."""
 
 from __future__ import annotations
 
@@ -17,24 +17,17 @@ _SIGNALS = 128  # what shells add to the number of a signal
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a command failed.
-
-    Attributes:
-        text: One sentence for people.
-        passing: Whether it may go well another time without a change.
-    """
+    """Why a command failed; ``passing`` if retrying may help."""
 
     text: str
     passing: bool
 
 
 def cause(lines: Sequence[str]) -> Cause:
-    """Why a command of DVC failed.
+    """Why a command of DVC failed, from its last lines of output.
 
-    A stage exits 1 on what may pass and 2 on what somebody must fix; a bug shows a traceback.
-
-    Args:
-        lines: The last of what it printed.
+    A stage exits 1 for transient failures and 2 for errors that somebody must fix; a bug shows a
+    traceback.
     """
     said = next((line for line in reversed(lines) if line.startswith("error: ")), "")
     last = next((line for line in reversed(lines) if line.strip()), "it said nothing")
@@ -51,7 +44,6 @@ def cause(lines: Sequence[str]) -> Cause:
 
 
 def _signal(status: int) -> signal.Signals | None:
-    """The signal that ended a process, by its status."""
     number = -status if status < 0 else status - _SIGNALS
     known = number in {each.value for each in signal.Signals}
     return signal.Signals(number) if known and status != _STOPPED else None

@@ -1,4 +1,4 @@
-"""Commands under way: each in a process group of its own, their output streamed, all stoppable."""
+"""Running commands: a process group each, with streamed output, stoppable."""
 
 from __future__ import annotations
 
@@ -15,13 +15,10 @@ from pipeline.ops.driver.checkout import stage_environment
 
 
 class Commands:
-    """Commands of a checkout, which threads may start side by side.
+    """Commands of a checkout, started by several threads.
 
-    Used as a context: whatever still runs at its end is stopped. If the process is killed, they
-    stop by themselves.
-
-    Args:
-        root: The checkout.
+    A context that stops running commands at its end. If the process is killed, they stop by
+    themselves.
     """
 
     def __init__(self, root: Path) -> None:
@@ -38,14 +35,9 @@ class Commands:
     def run(
         self, command: list[str], hear: Callable[[str], None], where: Path | None = None
     ) -> int:
-        """Run a command, pass on its output line by line, and return its exit status.
+        """Run a command, pass on its output line by line to ``hear``, and return its exit status.
 
-        After :meth:`stop` nothing is started, and the status is that of a command that was stopped.
-
-        Args:
-            command: The command.
-            hear: Receives its output.
-            where: The folder it runs in; the checkout if absent.
+        After :meth:`stop` nothing is started, and the status is that of a stopped command.
         """
         with self._lock:
             if self._closed:
@@ -72,15 +64,14 @@ class Commands:
 
     @property
     def stopped(self) -> bool:
-        """Whether commands were asked to stop, and no more are started."""
         return self._closed
 
     def stop(self) -> None:
-        """Ask all process groups to stop, and kill those that do not.
+        """Interrupt all process groups, and kill those that do not end.
 
-        By Ctrl-C, for which DVC waits until its stage has stopped; SIGTERM would end DVC alone at
-        once. They are asked once, however many threads call this: a second Ctrl-C would interrupt
-        a stage that is saving its state.
+        DVC waits for its stage after Ctrl-C, but would end alone at once after SIGTERM. Groups are
+        interrupted once, however many threads call this: a second Ctrl-C would interrupt a stage
+        that is saving its state.
         """
         with self._lock:
             asked, self._closed = self._closed, True

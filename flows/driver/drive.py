@@ -1,4 +1,4 @@
-"""What runs when: what cells share, then cells under a limit, each until it is done, the report."""
+"""The order of a run: shared stages, then cells under a limit with retries, then the report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Begin: TypeAlias = "Callable[..., Future]"
 
 
 def _passes(_task: object, _run: object, state: State) -> bool:
-    """Whether to run stages again: if the cause may pass without anybody's help."""
+    """Retry stages whose cause of failure may pass."""
     return isinstance(state.data, StageFailed) and state.data.cause.passing
 
 
@@ -42,15 +42,7 @@ def _passes(_task: object, _run: object, state: State) -> bool:
 def run_cell(
     name: str, run: Callable[[Say], None], commands: Commands, limit: Limit, needs: int
 ) -> State | None:
-    """Run stages while they hold what they take of a limit; return a failed state if they fail.
-
-    Args:
-        name: What they are called.
-        run: Runs them, and passes on their output.
-        commands: What stops them.
-        limit: What says how much may be taken at a time.
-        needs: How much they take.
-    """
+    """Run stages while they hold their share of a limit; return a failed state if they fail."""
     log = get_run_logger()
     with held(limit, needs, commands):
         if commands.stopped:
@@ -76,13 +68,11 @@ def drive(
     """Run what is left of a study; return whether all of it is done.
 
     Args:
-        folder: The run's; owned by this process.
-        commands: What runs commands, and stops them.
-        slots: How much of their resource cells may take at a time; all there is if None.
-        jobs: How many cells run at a time at most; as many as can be placed, if None.
+        slots: Maximum use of the cells' resource; all there is if None.
+        jobs: Maximum number of concurrent cells; as many as can be placed, if None.
 
     Raises:
-        RunFailed: If cells fail, or what they share, or the report.
+        RunFailed: If cells, shared stages, or the report fail.
         UserError: If MLflow does not answer, or the limit that runs share is too small.
     """
     prepare(folder.home)  # loudly, once; stages go on in an outage
@@ -109,7 +99,6 @@ def drive(
 
 
 def _drive(work: Work, begin: Begin) -> bool:
-    """Run what is left, the report too if nothing is then; return whether all of it is done."""
     params, graph, folder, changed = work.params, work.graph, work.folder, work.changed()
     for group in graph.shared:
         stages = sorted(stage for stage in changed if stage.partition("@")[0] == group)
@@ -141,11 +130,6 @@ def _drive(work: Work, begin: Begin) -> bool:
 
 
 def _make(work: Work, changed: set[str], stages: Sequence[str], begin: Begin) -> set[str]:
-    """Make what all cells need side by side; return the stages that DVC would run then.
-
-    Raises:
-        RunFailed: If it fails.
-    """
     if not stages:
         return changed
     _require(work, [begin(each, partial(work.run, each, [each])) for each in stages])
@@ -153,11 +137,7 @@ def _make(work: Work, changed: set[str], stages: Sequence[str], begin: Begin) ->
 
 
 def _require(work: Work, runs: Sequence[Future]) -> None:
-    """Wait for what all cells need.
-
-    Raises:
-        RunFailed: If it fails.
-    """
+    """Wait for shared stages; RunFailed if any fails."""
     for run in runs:
         run.wait()
     causes = [str(run.state.message) for run in runs if not run.state.is_completed()]
@@ -167,7 +147,6 @@ def _require(work: Work, runs: Sequence[Future]) -> None:
 
 
 def _run_cells(work: Work, keys: Sequence[str], begin: Begin) -> dict[str, str]:
-    """Run cells, and return the causes of failure by cell; none if they were stopped."""
     runs: dict[str, Future] = {}
     for key in keys:
         first, takes = before(work.params.cells[key]), taken(work.params, key)
@@ -182,7 +161,7 @@ def _run_cells(work: Work, keys: Sequence[str], begin: Begin) -> dict[str, str]:
 
 
 def _cause(work: Work, key: str, ended: State) -> str:
-    """Why a cell is not done, noted where the cell could not."""
+    """Why a cell is not done, recorded unless the cell did so."""
     state, first = work.folder.cell(key), before(work.params.cells[key])
     cause = ended.message or str(ended.name)
     if state.cause and state.cause in cause:

@@ -1,4 +1,4 @@
-"""The DVC stages of a study by what they are made for, and which of them would run now."""
+"""The DVC stages of a study by purpose, and those out of date."""
 
 from __future__ import annotations
 
@@ -19,14 +19,7 @@ _BASES, _CELLS = "${models}", "${cells}"
 
 @dataclass(frozen=True)
 class Graph:
-    """The names of stages in ``dvc.yaml``, each kind in the order of the file.
-
-    Attributes:
-        shared: What cells share: data and its audit; some are groups of stages.
-        models: Made for each base model.
-        cell: Made for each cell.
-        last: Made of all cells.
-    """
+    """The stages of ``dvc.yaml``: shared, for each model, for each cell, and after all cells."""
 
     shared: tuple[str, ...]
     models: tuple[str, ...]
@@ -35,7 +28,6 @@ class Graph:
 
     @classmethod
     def of(cls, root: Path) -> Graph:
-        """Read the graph of a checkout."""
         stages = yaml.safe_load((root / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
         each = {name: entry.get("foreach") for name, entry in stages.items()}
         models = tuple(name for name, over in each.items() if over == _BASES)
@@ -47,22 +39,16 @@ class Graph:
         return cls(shared, models, cell, tuple(names[end + 1 :]))
 
     def of_cell(self, key: str) -> list[str]:
-        """The stages of a cell, in order."""
         return [f"{name}@{key}" for name in self.cell]
 
     def of_models(self, params: Params) -> list[str]:
-        """The stages that make base models."""
         return [f"{name}@{key}" for name in self.models for key in params.base]
 
     def cells_left(self, params: Params, changed: Collection[str]) -> list[str]:
-        """The cells that are not done, in the order in which to start them.
+        """The unfinished cells, in the order in which to start them.
 
-        Each comes after the cell whose weights it takes, and is left where that is. Of those that
-        wait for as many others, those that train come first, as they take longest.
-
-        Args:
-            params: The study.
-            changed: The stages that ``dvc status`` names.
+        Each comes after the cell whose weights it takes, and counts as unfinished with it. Of
+        equals, training cells come first, as they take longest.
         """
         own = {key for key in params.cells if not set(self.of_cell(key)).isdisjoint(changed)}
         ways = {key: _way(params, key) for key in params.cells}
@@ -72,23 +58,19 @@ class Graph:
 
 
 def _way(params: Params, key: str) -> list[str]:
-    """A cell, the one whose weights it takes, and so on; those that were left out are not there."""
+    """A cell, the one whose weights it takes, and so on, as far as they are part of the study."""
     first = before(params.cells[key])
     return [key, *(_way(params, first) if first in params.cells else [])]
 
 
 def runs_on_cores(params: Params) -> bool:
-    """Whether no cell needs an accelerator: models are tiny, and trained here."""
+    """No cell needs an accelerator: models are tiny, and trained here."""
     tiny = all(isinstance(entry.model, TinyModel) for entry in params.base.values())
     cells = [cell for cell in params.cells.values() if isinstance(cell, TrainedCell)]
     return tiny and all(cell.train.backend == "local" for cell in cells)
 
 
 def changed_stages(root: Path) -> set[str]:
-    """The stages that DVC would run now, without those that depend on them.
-
-    Raises:
-        UserError: If DVC cannot read the pipeline.
-    """
+    """The stages that DVC would run now, without those that depend on them."""
     mend_dvc(root)
     return set(json.loads(ask_dvc(root, "--wait-for-lock", "status", "--json") or "{}"))

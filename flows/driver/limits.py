@@ -1,4 +1,4 @@
-"""What cells take of a named resource, and the limit on it that Prefect's server keeps."""
+"""Resources of cells, and the limit on them that Prefect's server keeps."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _SECONDS_BETWEEN_LOOKS = 5.0
 
 
 def resource(params: Params) -> str:
-    """The name of what cells take: ``cpu`` where all models are tiny and trained here."""
+    """The cells' resource: ``cpu`` where all models are tiny and trained here."""
     return CPU if runs_on_cores(params) else GPU
 
 
 def taken(params: Params, key: str) -> int:
-    """How much of the resource a cell takes: accelerators on all nodes, or cores."""
+    """Accelerators on all nodes, or cores, that a cell takes."""
     nodes, each = _place(params, key)
     return nodes * each
 
 
 def _place(params: Params, key: str) -> tuple[int, int]:
-    """On how many nodes a cell takes how much of the resource.
+    """(nodes, resource per node) of a cell.
 
     A cell whose model is behind an address takes nothing: it waits for answers.
     """
@@ -58,12 +58,10 @@ def _place(params: Params, key: str) -> tuple[int, int]:
 
 
 def side_by_side(params: Params, nodes: Sequence[int]) -> int:
-    """How many cells can be placed at once, at most; one if none can.
+    """Maximum number of cells that fit at once; one if none does.
 
-    Args:
-        params: The study.
-        nodes: How much of the resource each node has. The smallest cells are placed first, each on
-            the nodes that it fills best.
+    The smallest cells are placed first, each on its best-fitting ``nodes``, given by their
+    resource.
     """
     free, placed = list(nodes), 0
     for count, each in sorted((_place(params, key) for key in params.cells), key=math.prod):
@@ -77,12 +75,7 @@ def side_by_side(params: Params, nodes: Sequence[int]) -> int:
 
 
 def accelerators() -> list[int]:
-    """How many accelerators each node has: the cluster's of ``RAY_ADDRESS``, else this machine.
-
-    Raises:
-        UserError: If the cluster refuses.
-        TransientError: If it does not answer.
-    """
+    """Accelerators per node: the cluster's of ``RAY_ADDRESS``, else this machine's."""
     from pipeline.ops.cluster.client import configured_address, connect
     from pipeline.ops.cluster.gpus import visible
 
@@ -91,19 +84,18 @@ def accelerators() -> list[int]:
 
 
 def most_taken(params: Params) -> int:
-    """How much of the resource the cell takes that takes most."""
     return max((taken(params, key) for key in params.cells), default=0)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What says how much of a resource may be taken at a time.
+    """A limit on the use of a resource.
 
     Attributes:
-        name: What Prefect's server knows it by.
-        size: How much may be taken; who needs more takes all of it, and runs alone. With 0 nobody
-            waits here: Ray, or a lease of this machine, gives cells what they take.
-        together: How many cells run side by side.
+        name: On Prefect's server.
+        size: Maximum use; a larger cell takes all of it, and runs alone. With 0 nobody waits here:
+            Ray, or a lease of this machine, gives cells their share.
+        together: Number of concurrent cells.
     """
 
     name: str
@@ -112,16 +104,14 @@ class Limit:
 
 
 def limit_of(params: Params, name: str, slots: int | None, jobs: int | None = None) -> Limit:
-    """The limit on what the cells of a run may take.
+    """The limit for the cells of a run.
 
-    That of cores, or one that somebody asks for, is made or found on Prefect's server: a temporary
-    server knows one run, a server that stays has one limit for all.
+    Limits on cores, and requested ones, are kept on Prefect's server: a temporary server knows one
+    run, a permanent one shares the limit between runs.
 
     Args:
-        params: The study.
-        name: The run.
-        slots: How much its cells may take at a time; all there is if None.
-        jobs: How many cells may run at a time, if that is said.
+        slots: Maximum use of the resource; all there is if None.
+        jobs: Maximum number of concurrent cells, if given.
 
     Raises:
         UserError: If the limit that runs share is too small, or the cluster refuses.
@@ -150,12 +140,7 @@ def limit_of(params: Params, name: str, slots: int | None, jobs: int | None = No
 
 
 def found_limit(wanted: Limit, set_to: int | None = None) -> Limit:
-    """A limit as it is on the server, made where it is missing.
-
-    Args:
-        wanted: The limit if it is missing.
-        set_to: The size that it gets in any case, with nothing of it taken.
-    """
+    """The server's limit, made if missing; ``set_to`` resets size and use."""
     with get_client(sync_client=True) as client:
         try:
             found = client.read_global_concurrency_limit_by_name(wanted.name).limit
@@ -172,9 +157,9 @@ def found_limit(wanted: Limit, set_to: int | None = None) -> Limit:
 
 @contextmanager
 def held(limit: Limit, needs: int, commands: Commands) -> Iterator[None]:
-    """Hold what is needed of a limit while the block runs; wait for it until commands are stopped.
+    """Hold a share of a limit while the block runs; wait for it until commands are stopped.
 
-    What a lost server cannot renew is given up after minutes, on its side alone: the block goes on.
+    If the server is lost, it releases the share after minutes; the block goes on.
     """
     occupies = min(needs, limit.size)
     with ExitStack() as stack:

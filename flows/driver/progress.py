@@ -1,4 +1,4 @@
-"""How far a stage is, read from the lines that it prints."""
+"""Progress of a stage, parsed from its output."""
 
 from __future__ import annotations
 
@@ -11,18 +11,15 @@ State = Literal["waiting", "running", "done", "failed", "stopped"]
 
 
 class CellState(Record):
-    """How far a cell is.
+    """The state of a cell.
 
     Attributes:
         state: ``running`` also after a kill; only a run under way has running cells.
-        attempts: How often it was started.
-        stage: The stage it is in, or was in last.
-        step: Steps of that stage that are done.
-        steps: Steps of that stage.
-        note: What the stage says of the last step, such as its reward.
-        remaining: Seconds that the stage will take on, if that can be told.
-        cause: Why it failed.
-        seconds: How long it has run, all attempts together.
+        stage: The present or last stage.
+        step: Finished steps of that stage.
+        note: The stage's note on the last step, such as its reward.
+        remaining: Estimated seconds until the stage ends, if known.
+        seconds: Run time of all attempts.
     """
 
     state: State = "waiting"
@@ -42,12 +39,7 @@ _STEP = re.compile(r"(\w+) .+: (\d+)/(\d+) \((\d+) s\) ?(.*)")
 
 
 def advanced(state: CellState, line: str) -> CellState:
-    """How far a cell is after a line of its output; itself where that says nothing of it.
-
-    Args:
-        state: How far it was.
-        line: The line.
-    """
+    """The state after a line of output; unchanged if that is about something else."""
     if started := _STARTED.match(line):
         fresh: dict[str, object] = {"step": 0, "steps": 0, "note": "", "remaining": None}
         return state.model_copy(update={**fresh, "stage": started[1]})
@@ -60,7 +52,6 @@ def advanced(state: CellState, line: str) -> CellState:
 
 
 def told(state: CellState) -> str:
-    """One line for people on how far a cell is."""
     if state.state in ("failed", "stopped"):
         where = f"in {state.stage}" if state.stage else "at the start"
         return f"{state.state} {where}" + (f": {state.cause}" if state.cause else "")
@@ -77,7 +68,7 @@ def told(state: CellState) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in words: ``40 s``, ``12 min``, ``3.5 h``."""
+    """A duration in words: ``40 s``, ``12 min``, ``3.5 h``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

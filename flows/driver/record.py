@@ -1,4 +1,4 @@
-"""How far the cells of a run are, kept in files, so that it outlives whatever happens to it."""
+"""The state of a run's cells in files, which survive its process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,11 @@ class RunFolder:
     """The files of a run.
 
     Attributes:
-        home: The checkout.
         name: The study, or the sweep.
-        path: The folder of what it keeps.
-        tree: Where stages run.
-        params_file: The expanded study.
-        owner: What the process owns that runs it.
-        artifact: The name of the table of results on Prefect's server.
-        again: The command that runs what has failed.
+        path: The folder of these files.
+        tree: Working folder of the stages.
+        owner: Owned by the process of the run.
+        artifact: Name of the table of results on Prefect's server.
     """
 
     home: Path
@@ -39,37 +36,33 @@ class RunFolder:
 
     @classmethod
     def here(cls, home: Path, study: str) -> RunFolder:
-        """That of the last run of a study in a checkout."""
+        """The last run of a study in a checkout."""
         path, params = home / "logs" / study / "run", home / "params.yaml"
         owner, artifact = checkout_owner(home), f"results-{study}"
         return cls(home, study, path, home, params, owner, artifact, "tomrl run")
 
     def params(self) -> Params:
-        """Read the expanded study."""
         return read_params(self.params_file)
 
     def log(self, name: str) -> Path:
-        """The file of what the stages of a cell, or what cells share, said."""
+        """The log of a cell's stages, or of shared ones."""
         return self.path / "logs" / f"{name}.log"
 
     def cell(self, key: str) -> CellState:
-        """Read how far a cell is."""
         path = self._cell_file(key)
         return CellState.read(path, f"train@{key}") if path.is_file() else CellState()
 
     def note(self, key: str, state: CellState) -> None:
-        """Write how far a cell is."""
         state.write(self._cell_file(key))
 
     def note_done(self, keys: Iterable[str]) -> None:
-        """Write of cells that they are done, where that was not known."""
         for key in keys:
             if (state := self.cell(key)).state != "done":
                 update = {"state": "done", "cause": "", "remaining": None}
                 self.note(key, state.model_copy(update=update))
 
     def failures(self) -> dict[str, str]:
-        """Why cells have failed, by cell: ``STAGE: CAUSE``."""
+        """Causes of failure by cell: ``STAGE: CAUSE``."""
         states = {key: self.cell(key) for key in self.params().cells}
         return {
             key: ": ".join(filter(None, (state.stage, state.cause)))
@@ -82,32 +75,25 @@ class RunFolder:
 
 
 def checkout_owner(home: Path) -> Path:
-    """What the process owns that changes the results of a checkout."""
+    """Owned by the process that changes the results of a checkout."""
     return home / "logs" / "checkout"
 
 
 @dataclass(frozen=True)
 class RunStanding:
-    """How a run stands.
-
-    Attributes:
-        name: Its name.
-        under_way: Whether a process runs it now.
-        cells: Its cells, in the order of the study.
-    """
+    """Status of a run: whether a process runs it now, and the states of its cells."""
 
     name: str
     under_way: bool
     cells: Mapping[str, CellState]
 
     def summary(self) -> str:
-        """One line on all of it."""
         counts = Counter(state.state for state in self.cells.values())
         listing = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
         return f"{'under way' if self.under_way else 'not running'}: {listing}"
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """The texts of each cell: key, state, attempts, how far it is or why it failed."""
+        """(key, state, attempts, progress or cause) of each cell."""
         return [
             (key, state.state, str(state.attempts), told(state))
             for key, state in self.cells.items()
@@ -115,7 +101,7 @@ class RunStanding:
 
 
 def standing(folder: RunFolder) -> RunStanding:
-    """Read how a run stands; a cell that ran when it was killed is stopped."""
+    """The status of a run; a cell that was running when killed counts as stopped."""
     under_way = is_owned(folder.owner)
     cells = {key: folder.cell(key) for key in folder.params().cells}
     return RunStanding(folder.name, under_way, {k: _seen(s, under_way) for k, s in cells.items()})

@@ -1,4 +1,4 @@
-"""What a run leaves: the table of its results in Prefect, and a report of what is there."""
+"""The results of a run: the table in Prefect, and a partial report."""
 
 from __future__ import annotations
 
@@ -25,19 +25,17 @@ log = logging.getLogger(__name__)
 
 
 def publish(folder: RunFolder) -> None:
-    """Leave the table of results on Prefect's pages."""
     results = collect(folder.params(), folder.tree)
     said = description(results, folder)
     create_table_artifact(table_rows(results), key=folder.artifact, description=said)
 
 
 def table_rows(results: Results) -> list[dict[str, str]]:
-    """One row for each cell and task, by heading."""
     return [dict(zip(HEADINGS, cells_of(row), strict=True)) for row in results.rows()]
 
 
 def description(results: Results, folder: RunFolder) -> str:
-    """What the results show, in Markdown, where the report is, and where the study's run is.
+    """Markdown with the findings and links to report and run.
 
     A page of Prefect may not link to a file; the run in MLflow has the report too.
     """
@@ -55,7 +53,7 @@ def description(results: Results, folder: RunFolder) -> str:
 def run_page(folder: RunFolder) -> str:
     """The address of the study's run on an MLflow server, or the server's in an outage.
 
-    Empty where the runs are in a database, which no server shows.
+    Empty if the runs are in a database, which no server shows.
     """
     uri = tracking_uri(folder.home)
     if not uri.startswith("http"):
@@ -71,7 +69,7 @@ def run_page(folder: RunFolder) -> str:
 
 
 def leave_partial_report(folder: RunFolder) -> None:
-    """Write the report of the cells that are done; a run does not fail for want of it."""
+    """Write the report of the finished cells; failures of this do not fail the run."""
     params = folder.params()
     target = partial_folder(folder.home, params.study.name)
     if target.exists():

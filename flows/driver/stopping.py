@@ -1,4 +1,4 @@
-"""Stopping what runs here when its flow run is cancelled on Prefect's server, or its process."""
+"""Stopping a run when its flow run is cancelled, or its process interrupted."""
 
 from __future__ import annotations
 
@@ -23,10 +23,8 @@ _SECONDS_BETWEEN_LOOKS = 2.0
 
 
 class StopRequested(Exception):
-    """The process was asked to stop: Prefect hands this on, where an interrupt would end its loop.
-
-    Args:
-        by: What was raised then.
+    """The process was interrupted ``by``; Prefect passes this on, where an interrupt would end its
+    loop.
     """
 
     def __init__(self, by: KeyboardInterrupt) -> None:
@@ -37,12 +35,8 @@ class StopRequested(Exception):
 def until_stopped(root: Path, run: Callable[[Commands], Result]) -> Result | State:
     """Run commands of a checkout until they are done or stopped; then return a cancelled state.
 
-    They are stopped when somebody cancels the flow run on Prefect's server, or interrupts this
-    process.
-
-    Args:
-        root: The checkout.
-        run: Runs them; what it raises is passed on, unless they were stopped.
+    They are stopped when the flow run is cancelled on Prefect's server, or this process
+    interrupted. Exceptions of ``run`` are passed on, unless they were stopped.
     """
     if deployment.id is None:
         raise_on_sigterm()  # in place of Prefect's handler, after which the run has crashed
@@ -63,7 +57,7 @@ def until_stopped(root: Path, run: Callable[[Commands], Result]) -> Result | Sta
 
 @contextmanager
 def stopped_from_outside(commands: Commands) -> Iterator[Event]:
-    """Stop commands when the flow run is cancelled on Prefect's server, and say so by an event."""
+    """Stop commands when the flow run is cancelled on Prefect's server, and set an event."""
     stopped, over = Event(), Event()
     this = UUID(flow_run.id)
 
@@ -90,5 +84,4 @@ def stopped_from_outside(commands: Commands) -> Iterator[Event]:
 
 
 def _is_cancelled(run: FlowRun) -> bool:
-    """Whether somebody has cancelled a run, whether or not it has stopped yet."""
     return run.state is not None and (run.state.is_cancelling() or run.state.is_cancelled())

@@ -1,4 +1,4 @@
-"""Running the stages of a study with DVC: what cells share, each cell, the report."""
+"""Running the stages of a study with DVC."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TAIL = 30  # lines of output in which a cause is looked for
 
 
 class StageFailed(Exception):
-    """A stage has failed, or was stopped; says why."""
+    """A stage failed, or was stopped; the message says why."""
 
     def __init__(self, why: Cause) -> None:
         super().__init__(why.text)
@@ -32,12 +32,7 @@ class StageFailed(Exception):
 
 
 class RunFailed(Exception):
-    """Cells have failed, or what all of them need.
-
-    Args:
-        message: What to tell people.
-        causes: Why, by cell; empty where no cell is the cause.
-    """
+    """Cells failed, with their causes, or shared stages did."""
 
     def __init__(self, message: str, causes: dict[str, str] | None = None) -> None:
         super().__init__(message)
@@ -45,9 +40,8 @@ class RunFailed(Exception):
 
 
 class Hopeless:
-    """Cells whose training failed before its first step, by cause: two of one are enough.
-
-    What other cells would make of their accelerators is then known.
+    """Cells whose training failed before its first step, by cause: after two of one cause, the fate
+    of the others is clear.
     """
 
     def __init__(self) -> None:
@@ -56,13 +50,7 @@ class Hopeless:
         self.why = ""
 
     def add(self, key: str, state: CellState, why: Cause) -> bool:
-        """Note the failure of a cell; return whether another one failed by the same cause before.
-
-        Args:
-            key: The cell.
-            state: How far it came.
-            why: Its cause.
-        """
+        """Record the failure of a cell; true if another one failed by the same cause before."""
         if state.stage != "train" or state.step or why.passing:
             return False
         alike = re.sub(r"\d+", "0", why.text.replace(key, "CELL"))
@@ -79,12 +67,8 @@ class Hopeless:
 class Work:
     """The stages of a run.
 
-    Several commands of DVC may go side by side: each names its stages alone, holds DVC's lock but
-    for the time that they run, and waits for that of others.
-
-    Args:
-        folder: The run.
-        commands: What runs them, and stops them.
+    Several commands of DVC may run at once: each names its stages alone, releases DVC's lock while
+    they run, and waits for others'.
     """
 
     def __init__(self, folder: RunFolder, commands: Commands) -> None:
@@ -94,20 +78,10 @@ class Work:
         self.hopeless = Hopeless()
 
     def changed(self) -> set[str]:
-        """The stages that DVC would run now."""
         return changed_stages(self.folder.tree)
 
     def run(self, name: str, stages: Sequence[str], say: Say) -> None:
-        """Run stages, and nothing that they depend on, beside others.
-
-        Args:
-            name: What the file of their output is called.
-            stages: The stages, in order.
-            say: Receives their output.
-
-        Raises:
-            StageFailed: If one fails, or is stopped.
-        """
+        """Run stages in order without their dependencies, beside others, or raise StageFailed."""
         mend_dvc(self.folder.tree)
         tail: list[str] = []
 
@@ -124,10 +98,8 @@ class Work:
             raise StageFailed(cause(tail))
 
     def run_cell(self, key: str, say: Say) -> None:
-        """Run what is missing of a cell, note how far it is, and tell MLflow at its end.
-
-        Raises:
-            StageFailed: If it fails, or is stopped.
+        """Run what is missing of a cell, record its state, and tell MLflow; StageFailed if it
+        fails.
         """
         before, began = self.folder.cell(key), time.monotonic()
         update = {"state": "running", "attempts": before.attempts + 1, "cause": "", "stage": ""}
@@ -161,7 +133,7 @@ class Work:
         note(state.model_copy(update={"state": "done", "remaining": None}))
 
     def _tell(self, key: str, say: Say) -> None:
-        """Send the results of a cell to MLflow; the report sends what that does not take now."""
+        """Send the results of a cell to MLflow; after a failure the report sends them."""
         try:
             with self._telling:
                 complete(self.params, self.folder.tree, [key])
@@ -170,7 +142,6 @@ class Work:
 
 
 def run_logged(commands: Commands, command: list[str], log: Path, where: Path, say: Say) -> int:
-    """Run a command in a folder, keep its output in a file, and return its exit status."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a", encoding="utf-8", buffering=1) as file:
 

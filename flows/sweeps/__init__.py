@@ -1,6 +1,5 @@
-"""Sweeps: a study run in a git worktree at a commit, with a record of what ran.
+"""Sweeps: a study run in a git worktree at a commit, with a record.
 
-`record` (what a sweep keeps), `start` (making one), `pin` (the commit that it is made from), `tree`
-(its worktree, and restoring what was made there), `places` (what they share), `deployed` (its
-flows), `push`, `outcome` (what MLflow is told).
+`record` (its files), `start`, `pin` (its commit), `tree` (its worktree, and restoring results),
+`places` (shared ones), `deployed` (its flows), `push`, `outcome` (for MLflow).
 """

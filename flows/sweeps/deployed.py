@@ -1,4 +1,4 @@
-"""A sweep as a flow: from the command line, or begun or gone on with by a worker of Prefect."""
+"""Sweeps as flows, from the command line or a worker of Prefect."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def sweep_study(
 
     Args:
         study: A file in `studies/`; the sweep has its name.
-        concurrency: Cores, or accelerators where models are not tiny ones, that cells may take at
-            a time; all there are if absent.
+        concurrency: Cores, or accelerators where models are not tiny ones, that cells may take at a
+            time; all there are if absent.
     """
     # Here, since all who only want to know the flow's parameters import this module.
     from flows.driver.record import RunFolder
@@ -94,7 +94,6 @@ def _run(folder: SweepFolder, slots: int | None, pushing: bool = True) -> bool |
 
 
 def _sweep(folder: SweepFolder, commands: Commands, slots: int | None, pushing: bool) -> bool:
-    """Run what is left in the worktree, then bring it to the checkout, and to its remote."""
     from flows.driver.drive import drive
     from flows.sweeps.push import push_owed, pushes
     from flows.sweeps.tree import make_tree, restore

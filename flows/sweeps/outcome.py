@@ -1,6 +1,6 @@
-"""How a sweep stands, for MLflow: in the study's run, and in those of cells that ended unsaid.
+"""The state of a sweep for MLflow: in the study's run, and in those of killed cells.
 
-A stage that is killed says nothing, so that its cell's run would be under way for ever.
+A killed stage reports nothing, so that its cell's run would appear under way for ever.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STATUS = {"failed": "FAILED", "stopped": "KILLED", "running": "KILLED"}
 
 
 def track(folder: SweepFolder) -> None:
-    """Send how a sweep stands; to be called when none of its stages runs."""
+    """Send the state of a sweep while none of its stages runs."""
     sweep, params = folder.sweep(), folder.params()
     states = {key: folder.cell(key) for key in params.cells}
     client = prepare(folder.home)
@@ -45,7 +45,7 @@ def track(folder: SweepFolder) -> None:
 
 
 def track_quietly(folder: SweepFolder) -> None:
-    """Do the same, and say what is in the way: a sweep does not fail for want of MLflow."""
+    """The same, with failures logged: a sweep does not fail for want of MLflow."""
     try:
         track(folder)
     except UserError as error:
@@ -53,7 +53,7 @@ def track_quietly(folder: SweepFolder) -> None:
 
 
 def track_all(home: Path, study: str) -> list[str]:
-    """Send how the sweeps of a study stand, but for those under way; return their names."""
+    """Send the state of a study's sweeps that are not under way; return their names."""
     folders = [SweepFolder(home, name) for name in sweep_names(home)]
     found = [each for each in folders if each.sweep().study == study and not is_owned(each.path)]
     for folder in found:

@@ -12,12 +12,12 @@ from pipeline.base.git import HEAD, git
 
 _MADE = frozenset({"params.yaml", "dvc.lock"})  # by this program, of whatever study is in use
 _READ = ("dvc.yaml", "pipeline/", "models/", "studies/published/", "studies/records/")
-"""Where the stages' code and inputs lie, files that git does not know yet among them."""
+"""Code and inputs of the stages, where new files count as edits."""
 
 
 @dataclass(frozen=True)
 class Pin:
-    """A commit, and what it has that was not committed."""
+    """A commit, and the uncommitted files in it."""
 
     commit: str
     edited: tuple[str, ...]
@@ -26,13 +26,11 @@ class Pin:
 def pin(root: Path, study: str, allow_edits: bool) -> Pin:
     """The commit of a checkout as it is.
 
-    What is not committed, where that is allowed, becomes a commit of its own on no branch, so that
-    every worktree has it. ``params.yaml``, ``dvc.lock`` and the study's file count for nothing: a
-    sweep has its own.
+    Uncommitted files, if allowed, become a commit of their own on no branch, available to every
+    worktree. ``params.yaml``, ``dvc.lock`` and the study's file are ignored: a sweep has its own.
 
     Raises:
-        UserError: If there is no commit, or edits that are not allowed, or the checkout is a folder
-            of a larger one.
+        UserError: On edits that are not allowed, without a commit, or below the repository's root.
     """
     head = _git(root, *HEAD)
     if inside := _git(root, "rev-parse", "--show-prefix"):
@@ -53,13 +51,12 @@ def pin(root: Path, study: str, allow_edits: bool) -> Pin:
 
 
 def same_inputs(root: Path, commit: str) -> bool:
-    """Whether a checkout has the code and the inputs of a commit, its edits included."""
+    """A checkout has the code and inputs of a commit, its edits included."""
     now = _snapshot(root, _git(root, "rev-parse", "HEAD"))
     return not _git(root, "diff", "--name-only", commit, now, "--", *_READ)
 
 
 def _edited(root: Path, except_for: frozenset[str]) -> tuple[str, ...]:
-    """The tracked files that were edited, and new ones where stages would read them."""
     status = _git(root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
     found = [(line[:2], line[3:]) for line in status.split("\0") if line]
     return tuple(
@@ -70,7 +67,7 @@ def _edited(root: Path, except_for: frozenset[str]) -> tuple[str, ...]:
 
 
 def _snapshot(root: Path, parent: str) -> str:
-    """A commit of the files as they are; the branch and the index stay as they were."""
+    """A commit of the files as they are; branch and index stay."""
     with tempfile.TemporaryDirectory() as folder:
         index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
         _git(root, "read-tree", parent, extra=index)

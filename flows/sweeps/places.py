@@ -1,4 +1,4 @@
-"""The places that worktrees share, where the environment names them."""
+"""Shared places named by the environment."""
 
 from __future__ import annotations
 
@@ -12,13 +12,8 @@ _DATABASE = "sqlite:///"
 
 
 def absolute_places(environment: Mapping[str, str], root: Path) -> dict[str, str]:
-    """The variables that name places relative to a checkout, made absolute.
-
-    In a worktree the same words would name another place.
-
-    Args:
-        environment: Variables by name.
-        root: The checkout.
+    """The variables with paths relative to a checkout, made absolute, as a worktree would resolve
+    them elsewhere.
     """
     found = {name: value for name in _FOLDERS if (value := environment.get(name))}
     places = {name: str(root / value) for name, value in found.items()}

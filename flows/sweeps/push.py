@@ -1,4 +1,4 @@
-"""Bringing what a sweep has made to the remote of its checkout, if it has one."""
+"""Pushing a sweep's results to the remote of its checkout, if it has one."""
 
 from __future__ import annotations
 
@@ -14,24 +14,15 @@ PUSH = "dvc push --run-cache"
 
 
 class NotPushed(TransientError):
-    """Results are all there, but not where others get them."""
+    """Results are complete, but not pushed."""
 
 
 def pushes(home: Path) -> list[str]:
-    """The commands that people type to bring results of a checkout to DVC's remote."""
     return [PUSH] if _has_remote(home) else []
 
 
 def push_owed(folder: SweepFolder, commands: Commands) -> None:
-    """Push what a sweep owes its remote, and note that nothing is owed any more.
-
-    Args:
-        folder: The sweep's.
-        commands: What runs DVC, whose output goes to the sweep's log of pushes.
-
-    Raises:
-        NotPushed: If something is owed still: the push failed, or the remote is set up no more.
-    """
+    """Push what a sweep owes its remote, and record that; NotPushed if that fails."""
     if not (owed := folder.sweep().unpushed):
         return
     is_set, command = _has_remote(folder.home), dvc_command("push", "--run-cache")
@@ -47,6 +38,5 @@ def push_owed(folder: SweepFolder, commands: Commands) -> None:
 
 
 def _has_remote(home: Path) -> bool:
-    """Whether DVC has a remote that it pushes to unless told otherwise."""
     settings = ask_dvc(home, "config", "--list").splitlines()
     return any(line.startswith("core.remote=") for line in settings)

@@ -1,4 +1,4 @@
-"""What a sweep keeps in files, so that it outlives whatever happens to its process."""
+"""The files of a sweep, which survive its process."""
 
 from __future__ import annotations
 
@@ -16,16 +16,13 @@ SWEEPS = Path("work") / "sweeps"
 
 
 class Sweep(Record):
-    """What a sweep is made from, which stays the same, and how it has ended.
+    """Inputs and end of a sweep.
 
     Attributes:
-        name: Its name, which is that of its folder.
-        study: The study that it runs, of which it keeps a copy.
-        commit: The commit that its worktree has.
-        edited: What was not committed as it began; then the commit is one of these edits.
-        began: When, in ISO 8601.
-        ended: When all of it was done; empty before.
-        unpushed: Commands that are still to bring its results to a remote, once it has ended.
+        commit: The commit of its worktree.
+        edited: Uncommitted files at its beginning; then the commit consists of these edits.
+        ended: In ISO 8601; empty before.
+        unpushed: Commands still to run for its results to reach a remote, once it has ended.
     """
 
     name: str
@@ -46,12 +43,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 
 
 class SweepFolder(RunFolder):
-    """The files of a sweep, whose stages run in a worktree of its own.
-
-    Args:
-        home: The checkout that it belongs to.
-        name: Its name.
-    """
+    """The files of a sweep, whose stages run in a worktree of its own."""
 
     def __init__(self, home: Path, name: str) -> None:
         path = home / SWEEPS / name
@@ -61,24 +53,19 @@ class SweepFolder(RunFolder):
 
     @property
     def study_file(self) -> Path:
-        """The copy of the study."""
         return self.path / "study.yaml"
 
     @property
     def known(self) -> Path:
-        """What DVC knew in the checkout when the worktree was made."""
+        """DVC's knowledge in the checkout when the worktree was made."""
         return self.path / "dvc.lock"
 
     def exists(self) -> bool:
-        """Whether there is such a sweep; one that was killed in its making is not."""
+        """There is such a sweep; one killed in its making does not count."""
         return self._file.is_file()
 
     def sweep(self) -> Sweep:
-        """Read what the sweep is made from.
-
-        Raises:
-            UserError: If there is no such sweep; lists those there are.
-        """
+        """Read the sweep's record; UserError if there is none."""
         if not self.exists():
             names = ", ".join(sweep_names(self.home)) or "none"
             raise UserError(
@@ -88,7 +75,6 @@ class SweepFolder(RunFolder):
         return Sweep.read(self._file, "code")
 
     def write(self, sweep: Sweep) -> None:
-        """Write what the sweep is made from."""
         sweep.write(self._file)
 
     @property
@@ -97,22 +83,17 @@ class SweepFolder(RunFolder):
 
 
 def sweep_names(home: Path) -> list[str]:
-    """The names of a checkout's sweeps."""
     return sorted(path.parent.name for path in (home / SWEEPS).glob("*/sweep.json"))
 
 
 def unfinished(home: Path, params: Params) -> list[SweepFolder]:
-    """The sweeps of this very study that have not ended."""
+    """The unfinished sweeps of this very study."""
     folders = [SweepFolder(home, name) for name in sweep_names(home)]
     return [each for each in folders if not each.sweep().ended and each.params() == params]
 
 
 def sweep_folder(home: Path, name: str) -> SweepFolder:
-    """The folder of a sweep, which need not be there.
-
-    Raises:
-        UserError: If that is no name for a sweep.
-    """
+    """The folder of a sweep, which need not exist; UserError for an invalid name."""
     if not _NAME.fullmatch(name):
         raise UserError(
             f"sweep {name!r}: a name has lower-case letters, digits and hyphens, up to 61 of them, "

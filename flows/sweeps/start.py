@@ -1,4 +1,4 @@
-"""Making a sweep, or finding the one to go on with."""
+"""Making a sweep, or finding the one to resume."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.formats.files import remove, write_text
 
 
 def is_done(root: Path, study: str) -> bool:
-    """Whether a checkout has the study in use, and all of its results."""
+    """A checkout has the study in use, and all of its results."""
     path = root / "params.yaml"
     text = params_text(find_study(root, study))
     in_use = path.is_file() and path.read_text(encoding="utf-8") == text
@@ -24,14 +24,9 @@ def is_done(root: Path, study: str) -> bool:
 
 
 def begin(folder: SweepFolder, study: str, allow_edits: bool) -> Sweep:
-    """The sweep to run: the one that is there, unless it has ended, or else a new one.
+    """The sweep to run: the unfinished one, or else a new one.
 
-    A new one keeps a copy of the study and of the commit's name, whatever is edited meanwhile.
-
-    Args:
-        folder: The sweep's; owned by this process.
-        study: The study.
-        allow_edits: Whether what is not committed may be part of it.
+    A new one keeps copies of study and commit id, whatever is edited meanwhile.
 
     Raises:
         UserError: If the name is of another study's sweep, or on edits.
@@ -63,11 +58,7 @@ def begin(folder: SweepFolder, study: str, allow_edits: bool) -> Sweep:
 
 
 def ready(folder: SweepFolder, study: str, allow_edits: bool = False) -> bool:
-    """Begin a sweep, or find the one to go on with; False if the checkout has all results.
-
-    Raises:
-        UserError: As :func:`begin` does.
-    """
+    """Begin a sweep, or find the one to resume; False if the checkout has all results."""
     unfinished = folder.exists() and not folder.sweep().ended
     if not unfinished and is_done(folder.home, study):
         return False
@@ -76,6 +67,6 @@ def ready(folder: SweepFolder, study: str, allow_edits: bool = False) -> bool:
 
 
 def study_changed(folder: SweepFolder) -> bool:
-    """Whether a study differs by now from the copy that its sweep keeps."""
+    """A study differs by now from its sweep's copy."""
     file = study_files(folder.home).get(folder.sweep().study)
     return file is None or file.read_bytes() != folder.study_file.read_bytes()

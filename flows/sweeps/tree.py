@@ -1,4 +1,4 @@
-"""The git worktree of a sweep, and bringing what was made there to its checkout."""
+"""The git worktree of a sweep, and restoring its results in the checkout."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _READY = "tree.ready"
 
 
 def make_tree(folder: SweepFolder, commands: Commands) -> None:
-    """Make the worktree with the checkout's cache and known results, unless it is whole."""
+    """Make the worktree with the checkout's cache and known results, unless it is intact."""
     home, tree, ready = folder.home, folder.tree, folder.path / _READY
     if ready.exists() and (tree / ".git").is_file():
         link_tree(home, tree)
@@ -46,9 +46,9 @@ def make_tree(folder: SweepFolder, commands: Commands) -> None:
 
 
 def link_tree(home: Path, tree: Path) -> None:
-    """Tie a worktree to its checkout, which may have been moved or copied with it.
+    """Link a worktree with its checkout again, after a move or copy of both.
 
-    git keeps both ways between them as absolute paths: those of a copy lead to the original.
+    git keeps both links as absolute paths: those of a copy lead to the original.
     """
     link = tree / ".git"
     common = (home / git(home, "rev-parse", "--git-common-dir").strip()).resolve()
@@ -60,7 +60,7 @@ def link_tree(home: Path, tree: Path) -> None:
 
 
 def _share_cache(home: Path, tree: Path) -> None:
-    """Have DVC use the checkout's cache in its worktree, by a way that moves with both."""
+    """Have DVC use the checkout's cache in its worktree, by a relative path."""
     cache = (home / ask_dvc(home, "cache", "dir").strip()).resolve()
     if cache.is_relative_to(home.resolve()):
         cache = Path(os.path.relpath(cache, (tree / ".dvc").resolve()))
@@ -68,7 +68,6 @@ def _share_cache(home: Path, tree: Path) -> None:
 
 
 def remove_tree(folder: SweepFolder) -> None:
-    """Remove the worktree, or what there is of one."""
     (folder.path / _READY).unlink(missing_ok=True)
     with suppress(UserError):
         git(folder.home, "worktree", "remove", "--force", "--force", str(folder.tree))
@@ -77,12 +76,7 @@ def remove_tree(folder: SweepFolder) -> None:
 
 
 def restore(folder: SweepFolder, commands: Commands, owed: list[str]) -> None:
-    """Restore what a sweep has made in its checkout, note that it has ended, remove its worktree.
-
-    Args:
-        folder: The sweep's, all of which is done.
-        commands: What runs DVC.
-        owed: Commands that are then still to bring results to a remote.
+    """Restore a finished sweep's results in its checkout, record its end, remove its worktree.
 
     Raises:
         RunFailed: If DVC cannot restore them.
@@ -110,9 +104,9 @@ def restore(folder: SweepFolder, commands: Commands, owed: list[str]) -> None:
 
 
 def _know(folder: SweepFolder) -> None:
-    """Let DVC know in the checkout what it knows in the worktree, if it has learned nothing since.
+    """Copy DVC's knowledge from the worktree to the checkout, unless that has changed since.
 
-    If it has, each stage is found in the cache of runs, which takes seconds for each of hundreds.
+    Otherwise each stage is found in the cache of runs, which takes seconds for each of hundreds.
     """
     mend_dvc(folder.home)
     known = folder.home / "dvc.lock"
@@ -122,13 +116,13 @@ def _know(folder: SweepFolder) -> None:
 
 
 def _check_out(folder: SweepFolder, where: Path, commands: Commands) -> None:
-    """Put in place what is known and in the cache; the rest is for ``dvc repro``."""
+    """Check out known results from the cache; the rest is for ``dvc repro``."""
     command = dvc_command("checkout", "--quiet", "--force", "--allow-missing")
     run_logged(commands, command, folder.log("restore"), where, lambda _: None)
 
 
 def _repro(folder: SweepFolder, commands: Commands) -> None:
-    """Make what is not restored yet: the report, where the checkout has other results besides."""
+    """Make the rest: the report, where the checkout has other results besides."""
     said: list[str] = []
     command = dvc_command("--wait-for-lock", "repro")
     if run_logged(commands, command, folder.log("restore"), folder.home, said.append):

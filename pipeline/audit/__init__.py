@@ -1,1 +1,1 @@
-"""What is wrong or won cheaply in a set of questions: rules, leaks, balance, contradictions."""
+"""Flaws of a set of questions: shortcut rules, leaks, imbalance, contradictions."""

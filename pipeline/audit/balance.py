@@ -1,4 +1,4 @@
-"""Balance: which answers are frequent, and where the right one tends to stand."""
+"""Balance: frequencies and positions of the gold answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ NOWHERE = "none"
 
 
 def balance(readings: Sequence[Reading]) -> Balance:
-    """How the gold answers are spread."""
     examples = [reading.example for reading in readings]
     answers = Counter(example.answer for example in examples)
     positions = [
@@ -46,7 +45,7 @@ def _mention_part(reading: Reading) -> int | None:
 
 
 def _by_place(places: Iterable[int | None]) -> dict[str, int]:
-    """Counts by place in rising order, what has no place last."""
+    """Counts by position in rising order, those without one last."""
     all_places = list(places)
     counts = Counter(place for place in all_places if place is not None)
     by_place = {str(place): counts[place] for place in sorted(counts)}

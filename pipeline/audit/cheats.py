@@ -1,9 +1,8 @@
-"""Cheats: what can be said without an answer, and what a grader makes of it.
+"""Cheats: responses without an answer, and their grades.
 
-A cheat says several answers at once, or repeats what it was given, and hopes that the rule finds
-the right one in it. A constant says the same whatever is asked. A disguise hides an answer in tags
-that leave open which answer is meant. Published rules pay some of them; the strict match must pay
-none, so that training on it cannot be won that way.
+A cheat gives several answers at once, or repeats the prompt. A constant gives the same text to
+every question. A disguise hides an answer in ambiguous tags. Published rules pay some of them; the
+strict match must pay none, so that training cannot be won that way.
 """
 
 from __future__ import annotations
@@ -25,11 +24,10 @@ _SPEAKER = re.compile(r"^(\w+):", re.MULTILINE)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 Cheat = Callable[[Reading], str | None]
-"""From a question to a whole response; None where the question does not lend itself to it."""
+"""From a question to a whole response; None where it does not apply."""
 
 
 def respond(answer: str) -> str:
-    """A response in the form that is asked for."""
     return f"{_THOUGHT}</think><answer>{answer}</answer>"
 
 
@@ -37,7 +35,7 @@ def respond(answer: str) -> str:
 
 
 def possible_answers(reading: Reading) -> tuple[str, ...]:
-    """What may be the answer, as far as the prompt tells; nothing for free text."""
+    """The possible answers as far as the prompt tells; empty for free text."""
     example = reading.example
     if example.answer_kind == "yes_no":
         return ("yes", "no")
@@ -95,7 +93,7 @@ CHEATS: Mapping[str, Cheat] = {
     "the question repeated": _question,
     "the story repeated": _story,
 }
-"""Responses that know nothing, by the name that tables show."""
+"""By name in tables."""
 
 DISGUISES: Mapping[str, Callable[[str], str]] = {
     "nested answer tags": lambda answer: respond(f"<answer>{answer}</answer>"),
@@ -111,11 +109,6 @@ DISGUISES: Mapping[str, Callable[[str], str]] = {
 
 
 def won_without_answer(readings: Sequence[Reading]) -> WonWithoutAnswer:
-    """What cheats and constants win on a set of examples, the best first.
-
-    Raises:
-        UserError: If an example's task is unknown.
-    """
     cheats = [_won(name, readings, cheat) for name, cheat in CHEATS.items()]
     search = Constants.tried_on([reading.example for reading in readings])
     constants = [_won(text, readings, partial(_saying, text)) for text in search.finalists()]
@@ -148,14 +141,14 @@ _FINALISTS = 4  # by either rule
 
 @dataclass(frozen=True)
 class Constants:
-    """A search for the text that is right most often, whatever is asked.
+    """A search for the constant text with most right answers.
 
-    It starts from the best single answer and puts further ones before or after it as long as that
-    wins more rows. It looks at the gold answers, as training does in the long run.
+    It starts from the best single answer and adds further ones before or after it as long as that
+    wins more rows. It uses the gold answers, as training does in the long run.
 
     Attributes:
-        examples: The rows that it is tried on; of a large set a draw, always the same.
-        parts: The answers that are put together.
+        examples: The rows tried; a fixed sample of a large set.
+        parts: The answers to combine.
         tried: Rows won by each text: by the published rule, and strictly.
     """
 
@@ -165,7 +158,6 @@ class Constants:
 
     @classmethod
     def tried_on(cls, examples: Sequence[Example]) -> Constants:
-        """The search on a set of examples."""
         common = [a for a, _ in Counter(e.answer for e in examples).most_common(_COMMON_ANSWERS)]
         rows = examples if len(examples) <= _ROWS else Random(0).sample(examples, _ROWS)
         return cls(rows, list(dict.fromkeys((*common, *_ALWAYS_TRIED))))
@@ -182,7 +174,7 @@ class Constants:
         return best or self.parts[0]
 
     def finalists(self) -> list[str]:
-        """The few texts that won most rows by either rule: to be tried on all of them."""
+        """The few best texts by either rule, to be tried on all rows."""
         found: list[str] = []
         for strict in (False, True):
             self.best(strict)

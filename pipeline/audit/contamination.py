@@ -1,4 +1,4 @@
-"""Contamination: what of a test set stands in a training set, in time linear in their texts."""
+"""Contamination: overlap of a test set with a training set, in linear time."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from pipeline.rules.reading import words_of
 from pipeline.tasks.example import Example
 
 NGRAM = 13
-"""Words in a row that hardly two independent texts share; the length that is usual since GPT-3
-(Brown et al. 2020, arXiv 2005.14165, appendix C). Templated stories share them more easily."""
+"""Length in words, usual since GPT-3 (Brown et al. 2020, arXiv 2005.14165, appendix C). Templated
+stories share them more easily.
+"""
 _SHOWN = 5
 
 Ngram = tuple[str, ...]
@@ -22,18 +23,18 @@ Ngram = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """What a test set shares with a training set.
+    """Overlap of a test set with a training set.
 
     Attributes:
         rows: Number of test examples.
         ngram_words: Words in an n-gram.
         ngram_share: Mean share of a test example's n-grams that stand in training.
-        found: Ids of the test examples that share something, by what they share: ``story`` (the
-            same story, also if retold), ``normalised_story`` (its text but for case, punctuation
-            and spacing), ``structure`` (its events, whatever the names), ``question`` (the wording
-            of the question alone), ``item`` (normalised story and question), ``ngram`` (at least
-            one n-gram of story or question).
-        unread: Number of test examples of which no structure is known.
+        found: Ids of the overlapping test examples by kind: ``story`` (the same story, also if
+            retold), ``normalised_story`` (its text but for case, punctuation and spacing),
+            ``structure`` (its events, whatever the names), ``question`` (the wording of the
+            question alone), ``item`` (normalised story and question), ``ngram`` (at least one
+            n-gram of story or question).
+        unread: Number of test examples of unknown structure.
     """
 
     rows: int
@@ -44,7 +45,6 @@ class Overlap:
 
     @property
     def leaked(self) -> int:
-        """How many test examples use a story of the training set."""
         return len(self.found["story"])
 
     def record(self) -> Leak:
@@ -63,7 +63,7 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprints:
-    """What is remembered of a training set."""
+    """An index of a training set."""
 
     length: int
     keys: Mapping[str, frozenset[Hashable]]
@@ -71,11 +71,6 @@ class Fingerprints:
 
     @classmethod
     def of(cls, training: Iterable[Example], length: int = NGRAM) -> Fingerprints:
-        """Read a training set.
-
-        Raises:
-            ValueError: If an n-gram is to have no words.
-        """
         if length < 1:
             raise ValueError(f"an n-gram has {length} words; allowed: 1 and more")
         keys: dict[str, set[Hashable]] = {kind: set() for kind in _KEYS}
@@ -89,7 +84,6 @@ class Fingerprints:
         return cls(length, {k: frozenset(v) for k, v in keys.items()}, frozenset(ngrams))
 
     def overlap(self, test: Sequence[Example]) -> Overlap:
-        """Compare a test set with this training set."""
         found: dict[str, list[str]] = {kind: [] for kind in (*_KEYS, "ngram")}
         shares = {text: self._shared(text) for text in _once(test)}
         total, unread = 0.0, 0
@@ -107,21 +101,12 @@ class Fingerprints:
         return Overlap(len(test), self.length, total / len(test) if test else 0.0, ids, unread)
 
     def _shared(self, text: str) -> float:
-        """The share of a text's n-grams that stand in training."""
         ngrams = _ngrams(words_of(text), self.length)
         return len(ngrams & self.ngrams) / len(ngrams) if ngrams else 0.0
 
 
 def refuse_contamination(split: Split, overlaps: Mapping[str, Overlap]) -> None:
-    """Refuse test sets that share stories with training, unless the split is the published one.
-
-    Args:
-        split: What the study says of its splits.
-        overlaps: The overlap of each test set, by the name that the error shows.
-
-    Raises:
-        UserError: If a story stands on both sides and the split is not ``published``.
-    """
+    """Refuse test sets that share stories with training, unless the split is the published one."""
     leaks = {
         name: len({*overlap.found["story"], *overlap.found["normalised_story"]})
         for name, overlap in overlaps.items()
@@ -143,7 +128,7 @@ _KEYS = ("story", "normalised_story", "structure", "question", "item")
 
 
 def _keys(example: Example) -> dict[str, Hashable]:
-    """What of an example is looked for; arithmetic has no story but its question."""
+    """The keys of an example by kind; arithmetic has no story but its question."""
     question = " ".join(words_of(example.question))
     story = " ".join(words_of(example.story)) or question
     return {
@@ -165,5 +150,4 @@ def _once(examples: Iterable[Example]) -> Iterator[str]:
 
 
 def _ngrams(words: Ngram, length: int) -> frozenset[Ngram]:
-    """The n-grams of a text; a shorter text has none."""
     return frozenset(zip(*(words[start:] for start in range(length)), strict=False))

@@ -1,4 +1,4 @@
-"""Figures of the audit, as SVG text with the same bytes for the same numbers."""
+"""Figures of the audit as SVG, byte for byte reproducible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ _BAR, _BEST = "#9aa5b1", "#d1242f"
 
 
 def draw_all(audit: Audit) -> dict[str, str]:
-    """Every figure that applies to an audit, as SVG text by name."""
     drawn = {
         "rules-by-order": rules_by_order(audit.columns),
         "answer-balance": answer_balance(audit.columns),
@@ -57,7 +56,7 @@ def _draw_orders(axis: Axes, name: str, column: ColumnAudit) -> None:
 
 
 def answer_balance(columns: Mapping[str, ColumnAudit]) -> Figure | None:
-    """For each column, where the gold answer stands; the most frequent place in red."""
+    """For each column, the position of the gold answer; the most frequent in red."""
     panels = [
         (f"{name}: {title}", counts)
         for name, column in columns.items()

@@ -1,4 +1,4 @@
-"""Lexical dependence: how much of the answer single words give away.
+"""Lexical dependence: the information of single words about the answer.
 
 The score is I(Z;Y) / H(Y), which arXiv 2606.09092 proposes for theory-of-mind data sets, where 0.15
 or more counts as a flag. What that paper takes for Z could not be read by us, so the level of our
@@ -29,14 +29,14 @@ LEXICAL_FLAG = 0.15
 _LABELS = ("choice", "yes_no", "label")
 _FEWEST_ROWS = 25  # in each half
 _SMALLEST_SHARE = 0.02
-"""A word has to stand in this share of the examples, and to be missing or elsewhere in as many."""
+"""Minimum share of the examples with the word, and without it or with it elsewhere."""
 
 Place = tuple[str, ...]
 _NOWHERE: Place = ()
 
 
 def lexical_dependence(examples: Sequence[Example]) -> Lexical:
-    """The most telling word of questions of one type; of few examples, none."""
+    """The most telling word of questions of one type; None for few examples."""
     halves: tuple[list[Example], list[Example]] = ([], [])
     for example in examples:
         halves[crc32(example.story_id.encode()) % 2].append(example)
@@ -68,7 +68,7 @@ Pairs = Counter[tuple[Place, str]]
 
 
 def _where_words_stand(examples: Sequence[Example], answers: Sequence[str]) -> dict[str, Pairs]:
-    """Count, for each word, the places where it stands together with the answers."""
+    """Count, for each word, its (position, answer) pairs."""
     stories: dict[str, frozenset[str]] = {}
     table: dict[str, Pairs] = defaultdict(Counter)
     for example, answer in zip(examples, answers, strict=True):
@@ -90,7 +90,7 @@ def _where_words_stand(examples: Sequence[Example], answers: Sequence[str]) -> d
 
 
 def _varies(pairs: Pairs, rows: int) -> bool:
-    """Whether a word is frequent enough, and not always in the same place."""
+    """The word is frequent enough, and not always in the same place."""
     places: Counter[Place] = Counter()
     for (place, _), count in pairs.items():
         places[place] += count
@@ -99,7 +99,6 @@ def _varies(pairs: Pairs, rows: int) -> bool:
 
 
 def _with_absent(pairs: Pairs, total: Mapping[str, int]) -> Pairs:
-    """Add the examples in which the word stands nowhere."""
     present: Counter[str] = Counter()
     for (_, answer), count in pairs.items():
         present[answer] += count

@@ -1,4 +1,4 @@
-"""What a study file says is trained, against what follows from the data."""
+"""The study's declarations of trained columns, against the data."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pipeline.data.origin import Origin, StudyOrigins
 
 
 def refuse_false_marks(study: str, columns: Mapping[str, SuiteTask], origins: StudyOrigins) -> None:
-    """Refuse a study that says of a column what the data contradicts.
+    """Refuse a study whose declarations contradict the data.
 
-    A column that says nothing is never wrong: the report's marks are computed.
+    A column that declares nothing is never wrong: the report's marks are computed.
 
     Args:
         study: Its name.
-        columns: Its columns, with the combinations that they say they are trained by.
-        origins: What columns and training sets were made from.
+        columns: Its columns, with the combinations declared to train on them.
+        origins: Origins of columns and training sets.
 
     Raises:
-        UserError: If a combination that a column names does not train on it, or one that trains on
-            it is left out; names all of them.
+        UserError: If a declared combination does not train on the column, or one that does is
+            missing; names all of them.
     """
     found = [text for name, column in columns.items() for text in _false(name, column, origins)]
     if found:
@@ -30,7 +30,6 @@ def refuse_false_marks(study: str, columns: Mapping[str, SuiteTask], origins: St
 
 
 def _false(name: str, column: SuiteTask, origins: StudyOrigins) -> Iterator[str]:
-    """Yield what is wrong with one column's declaration."""
     if not column.trained:
         return
     is_trained = {

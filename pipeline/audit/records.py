@@ -1,4 +1,4 @@
-"""``audit.json``: what the audit found in the columns of a suite, and between them and training."""
+"""``audit.json``: findings about a suite's columns, and their overlap with training."""
 
 from __future__ import annotations
 
@@ -15,20 +15,18 @@ Shares = dict[str, float]
 
 
 class Best(Record):
-    """The rule that is right most often."""
+    """The most accurate rule."""
 
     rule: str
     accuracy: float
 
 
 class RuleGroup(Record):
-    """The rules on some of the examples.
+    """Rules on some of the examples.
 
     Attributes:
-        rows: Number of examples.
-        best: The best rule on them.
         rules: Accuracy by rule.
-        with_guess: Accuracy with a blind guess where the rule is undefined, of rules that are.
+        with_guess: Accuracy with a blind guess where a rule is undefined, if anywhere.
     """
 
     rows: int
@@ -38,17 +36,14 @@ class RuleGroup(Record):
 
 
 class Baselines(Record):
-    """The rules on a set of examples.
+    """Rules on a set of examples.
 
     Attributes:
         rules: Accuracy by rule.
         coverage: Share of the examples on which a rule is defined, by rule.
-        with_guess: Accuracy with a blind guess where the rule is undefined, of rules that are.
-        best: The best rule.
+        with_guess: Accuracy with a blind guess where a rule is undefined, if anywhere.
         chance: Accuracy of a blind guess.
         majority: Accuracy of the most common answer to questions of the type.
-        by_order: The rules by belief order.
-        by_type: The rules by question type.
     """
 
     rules: Shares
@@ -62,16 +57,15 @@ class Baselines(Record):
 
 
 class Learned(Record):
-    """What rules score that are learned from gold answers, always on other stories.
+    """Out-of-fold accuracy of rules learned from gold answers.
 
     Attributes:
-        accuracy: Of boosted trees on surface features, fitted to other stories of the set.
+        accuracy: Boosted trees on surface features.
         readable: The best list of one rule and another where it is undefined.
-        readable_accuracy: Of the best list by other stories of the set.
-        wording: Of a linear model of the stories' wording, fitted to other stories of the set; None
-            where there is too little to fit.
-        pairs: Share of counterfactual pairs both of which the best one of these answers right;
-            None where there are no pairs.
+        readable_accuracy: Of the best list.
+        wording: A linear model of the stories' wording; None where there is too little to fit.
+        pairs: Share of counterfactual pairs with both right, by the best of these; None without
+            pairs.
     """
 
     accuracy: float
@@ -82,16 +76,15 @@ class Learned(Record):
 
     @property
     def highest(self) -> float:
-        """The accuracy of the best of these rules."""
         return max(self.accuracy, self.readable_accuracy, self.wording or 0.0)
 
 
 class Won(Record):
-    """What one response wins on all examples.
+    """The winnings of one response on all examples.
 
     Attributes:
         what: The answer, or the name of a cheat.
-        published: Share of the examples on which the published rule takes it for right.
+        published: Share of the examples right by the published rule.
         strict: The same by the strict match, which training pays.
     """
 
@@ -101,12 +94,12 @@ class Won(Record):
 
 
 class WonWithoutAnswer(Record):
-    """What is won by responses that know nothing.
+    """Winnings of responses without an answer.
 
     Attributes:
-        constant: The best found of answers that are the same whatever is asked.
+        constant: The best answer that is the same for every question.
         strict_constant: The same by the strict match.
-        cheats: Responses that name several answers or repeat what was given, the best first.
+        cheats: Responses that name several answers or repeat the prompt, the best first.
     """
 
     constant: Won
@@ -115,21 +108,20 @@ class WonWithoutAnswer(Record):
 
     @property
     def cheat(self) -> Won:
-        """The best cheat by the published rule."""
+        """The best by the published rule."""
         return self.cheats[0]
 
     def best(self) -> dict[str, Won]:
-        """The best of each kind, as tables show them: an answer that is always the same."""
+        """The best of each kind, by its description in tables."""
         constants = (self.constant, self.strict_constant)
         return {f"always {won.what!r}": won for won in constants} | {self.cheat.what: self.cheat}
 
 
 class Balance(Record):
-    """How the gold answers are spread; rows without such a place are under ``none``.
+    """Distribution of the gold answers; rows without such a position are under ``none``.
 
     Attributes:
         answers: The most common ones with their shares.
-        distinct: How many there are.
         evenness: Entropy as a share of the largest possible.
         choice_position: Rows by the place of the gold answer among the choices.
         mention_rank: Rows by its rank among the candidates in the order in which the story first
@@ -153,7 +145,7 @@ class Lexical(Record):
 
 
 class LabelConflict(Record):
-    """A question that is asked of one story with several answers: the ids of the rows by answer."""
+    """A question with several answers about one story: ids of the rows by answer."""
 
     question: str
     answers: dict[str, list[str]]
@@ -167,12 +159,11 @@ class ShortcutConflict(Record):
 
 
 class Flag(Record):
-    """Something that makes a score on these examples hard to read.
+    """A caveat for scores on these examples.
 
     Attributes:
-        kind: What it is.
         where: ``all`` examples, or a kind of question.
-        what: The rule or word, or what is wrong.
+        what: The rule, the word or the flaw.
         value: Accuracy of the rule, score of the word, or number of rows.
         against: The better of chance and majority, or the threshold.
     """
@@ -185,27 +176,21 @@ class Flag(Record):
 
 
 class ColumnAudit(Record):
-    """What was found in one set of examples.
+    """Findings about one set of examples.
 
     Attributes:
-        rows: Number of examples.
-        stories: Number of stories.
         orders: Rows by belief order.
         question_types: Rows by question type.
-        unread: Rows in a language of the parsers that could not be read.
-        duplicates: Rows that repeat an earlier one to the letter, answer included.
+        unread: Rows in a parser's language that could not be read.
+        duplicates: Rows that repeat an earlier one verbatim, answer included.
         duplicate_ids: The first of their ids.
         label_conflicts: Questions with several answers.
         label_conflict_examples: The first of them.
-        twin_conflicts: Rows whose twin in the other prompt variant says otherwise, by order.
-        balance: How the gold answers are spread.
-        baselines: What rules score that learn nothing.
-        learned: What rules score that are learned from the set; None where it is too small.
+        twin_conflicts: Rows whose twin in the other prompt variant disagrees, by order.
+        learned: None where the set is too small.
         learned_from: Accuracy of a rule learned from a training set, by combination.
-        without_answer: What is won by responses that know nothing.
         lexical: The most telling word by kind of question.
-        shortcut_conflict: Where the best rule is wrong.
-        flags: What makes a score hard to read.
+        shortcut_conflict: Examples on which the best rule is wrong.
     """
 
     rows: int
@@ -229,17 +214,16 @@ class ColumnAudit(Record):
 
 
 class Leak(Record):
-    """What a column shares with a training set, in rows of the column.
+    """Overlap of a column with a training set, in rows of the column.
 
     Attributes:
-        rows: Number of rows.
-        leaked: Rows on a story of the training set, also if retold.
-        normalised_story: Rows on its text but for case, punctuation and spacing.
-        structure: Rows on the events of one of its stories under other names.
-        unread: Rows of which no structure is known.
-        question: Rows with the wording of one of its questions.
-        item: Rows with text and question of one of its rows.
-        ngram: Rows with an n-gram of it.
+        leaked: On a story of the training set, also if retold.
+        normalised_story: On its text but for case, punctuation and spacing.
+        structure: On the events of one of its stories under other names.
+        unread: Of unknown structure.
+        question: With the wording of one of its questions.
+        item: With text and question of one of its rows.
+        ngram: With an n-gram of it.
         ngram_words: Words in an n-gram.
         ngram_share: Mean share of a row's n-grams that stand in training.
         examples: The first ids of each kind.
@@ -262,11 +246,10 @@ class Audit(Record):
     """The whole file.
 
     Attributes:
-        columns: What was found in each column.
-        training: What is won without an answer on each training set, by combination.
-        learned: What rules score that are learned from each training set, on other stories of it.
-        leakage: What each column shares with training, by combination.
-        validation: What the validation set shares with training, by combination.
+        training: Winnings without an answer on each training set, by combination.
+        learned: Out-of-fold rules learned from each training set.
+        leakage: Overlap of each column with training, by combination.
+        validation: Overlap of the validation set with training, by combination.
     """
 
     columns: dict[str, ColumnAudit]
@@ -276,7 +259,6 @@ class Audit(Record):
     validation: dict[str, Leak] = Field(default={})
 
     def best_rule(self, column: str, combinations: Sequence[str]) -> Best | None:
-        """The best rule of a column: a listed one, or one learned from a training set."""
         found = self.columns.get(column)
         if found is None:
             return None
@@ -285,6 +267,5 @@ class Audit(Record):
         return Best(rule=LEARNED, accuracy=learned) if learned > listed.accuracy else listed
 
     def won_without_answer(self) -> dict[str, WonWithoutAnswer]:
-        """What is won without an answer, by the name of the questions."""
         training = {f"train: {name}": found for name, found in self.training.items()}
         return training | {name: column.without_answer for name, column in self.columns.items()}

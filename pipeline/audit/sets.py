@@ -1,6 +1,6 @@
-"""The data audit: what scores without understanding, what leaks, what contradicts itself.
+"""The data audit: shortcuts, leaks and contradictions.
 
-A benchmark score means little without the best rule that learns nothing beside it.
+A benchmark score means little without the best shortcut rule beside it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pipeline.rules.wording import cross_fitted_wording, describe
 from pipeline.tasks.example import Example, pairs_of
 
 RULE_MARGIN, RULE_P = 0.2, 0.05
-"""A rule is flagged that beats the better of chance and majority by so much, so surely.
+"""Margin and p-value by which a flagged rule beats the better of chance and majority.
 
 Source: arXiv 2606.09092, its rule for flagging theory-of-mind data sets.
 """
@@ -45,15 +45,7 @@ _SHOWN = 10
 def set_audit(
     examples: Sequence[Example], training: Mapping[str, LearnedRule] | None = None
 ) -> ColumnAudit:
-    """Audit a set of examples.
-
-    Args:
-        examples: The set.
-        training: Rules learned from training sets, by combination.
-
-    Raises:
-        UserError: If there are no examples.
-    """
+    """Audit a set of examples, with rules learned from training sets, by combination."""
     if not examples:
         raise UserError("there are no examples to audit; loosen the conditions that select them")
     readings = read_all(examples)
@@ -87,7 +79,7 @@ def set_audit(
 
 
 def learned_baseline(readings: Sequence[Reading]) -> Learned | None:
-    """What learned rules score on a set; None where it is too small."""
+    """Learned rules on a set; None where it is too small."""
     asked, gold = gold_places(readings)
     fitted, readable = cross_fitted(asked, gold), cross_fitted_list(asked, gold)
     wording = cross_fitted_wording(asked, describe(asked, readings), gold)
@@ -112,7 +104,6 @@ def learned_baseline(readings: Sequence[Reading]) -> Learned | None:
 def learned_from(
     training: Mapping[str, LearnedRule], examples: Sequence[Example]
 ) -> dict[str, float]:
-    """The accuracy of rules learned from training sets on a set of examples."""
     asked, gold = gold_places(read_all(examples))
     found = {}
     for name, rule in training.items():
@@ -122,7 +113,6 @@ def learned_from(
 
 
 def leakage(overlaps: Mapping[str, Mapping[str, Overlap]]) -> dict[str, dict[str, Leak]]:
-    """What each column shares with training, by combination."""
     return {
         combination: {column: overlap.record() for column, overlap in columns.items()}
         for combination, columns in overlaps.items()
@@ -133,7 +123,6 @@ def leakage(overlaps: Mapping[str, Mapping[str, Overlap]]) -> dict[str, dict[str
 
 
 def label_conflicts(examples: Sequence[Example]) -> list[LabelConflict]:
-    """The questions that are asked of one story more than once with different answers."""
     answers: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for example in examples:
         answers[_item(example)][example.answer].append(example.id)
@@ -145,12 +134,11 @@ def label_conflicts(examples: Sequence[Example]) -> list[LabelConflict]:
 
 
 def twin_conflicts(examples: Sequence[Example]) -> dict[str, int]:
-    """By order, the Hi-ToM tasks whose twin in the other prompt variant says otherwise."""
+    """Hi-ToM tasks whose twin in the other prompt variant disagrees, by order."""
     return _counts(str(e.order) for e in examples if e.meta.get("label_conflict"))
 
 
 def _duplicates(examples: Sequence[Example]) -> list[str]:
-    """The ids of the examples that repeat an earlier one to the letter, answer included."""
     seen: set[tuple[str, ...]] = set()
     repeated = []
     for example in examples:
@@ -215,7 +203,6 @@ def _with_guess(rules: Mapping[str, Baseline]) -> dict[str, float]:
 
 
 def _groups(readings: Sequence[Reading], keys: Sequence[str]) -> dict[str, list[int]]:
-    """The places of the readings by key, keys in order."""
     groups: dict[str, list[int]] = defaultdict(list)
     for place, (_, key) in enumerate(zip(readings, keys, strict=True)):
         groups[key].append(place)
@@ -229,7 +216,7 @@ def _chance(readings: Sequence[Reading]) -> float:
 def _rule_flags(readings: Sequence[Reading], rules: Mapping[str, Baseline]) -> list[Flag]:
     """The best rule of the set and of each kind of question where it is too good.
 
-    Of questions about the world itself only the whole set counts: there the rule is the answer.
+    Questions about the world count in the whole set only: there the rule is the answer.
     """
     places = {"all": list(range(len(readings))), **kinds_about_minds(readings)}
     flags = (_rule_flag(where, readings, rules, chosen) for where, chosen in places.items())
@@ -237,10 +224,7 @@ def _rule_flags(readings: Sequence[Reading], rules: Mapping[str, Baseline]) -> l
 
 
 def kinds_about_minds(readings: Sequence[Reading]) -> dict[str, list[int]]:
-    """The places of the readings by kind of question, of kinds about what somebody thinks.
-
-    Nothing where all questions are of one kind.
-    """
+    """Indices of the readings by kind of question about beliefs; empty if all are of one kind."""
     kinds = _groups(readings, [_question_kind(reading) for reading in readings])
     minds = {k: p for k, p in kinds.items() if readings[p[0]].example.order not in (0, -1)}
     return minds if len(kinds) > 1 else {}
@@ -260,7 +244,6 @@ def _rule_flag(
 
 
 def _lexical(readings: Sequence[Reading]) -> dict[str, Lexical]:
-    """The most telling word of each kind of question: type, order and form of the answer."""
     groups: dict[str, list[Example]] = defaultdict(list)
     for reading in readings:
         groups[_question_kind(reading)].append(reading.example)

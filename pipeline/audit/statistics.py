@@ -12,14 +12,14 @@ Y = TypeVar("Y", bound=Hashable)
 
 
 def entropy(counts: Iterable[int]) -> float:
-    """The entropy of a distribution given by counts, in nats."""
+    """Entropy in nats."""
     counts = [count for count in counts if count]
     total = sum(counts)
     return -fsum(count / total * log(count / total) for count in counts)
 
 
 def evenness(counts: Iterable[int]) -> float:
-    """Entropy as a share of the largest possible: 1 if all are equally frequent."""
+    """Entropy as a share of the maximum: 1 if all are equally frequent."""
     counts = [count for count in counts if count]
     return entropy(counts) / log(len(counts)) if len(counts) > 1 else 0.0
 

@@ -1,1 +1,1 @@
-"""The ground floor: errors, processes, locks, tables of plugins. Nothing here shapes a result."""
+"""Errors, processes, locks, tables of plugins. Nothing here affects a result."""

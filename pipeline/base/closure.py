@@ -1,9 +1,8 @@
-"""What a module's results can come from: all that it imports, and a digest of each one's syntax.
+"""The code behind a module's results: its transitive imports, with a digest of each one's syntax.
 
-Comments, docstrings and layout are no part of the digest. Imports are followed wherever they stand,
-also inside functions, except under ``if TYPE_CHECKING``; what is loaded by name from a table is
-not: whoever asks for a closure names it as a further root. A file that is no Python belongs to the
-module beside it that names it in a string.
+Comments, docstrings and layout do not count. All imports are followed, also inside functions,
+except under ``if TYPE_CHECKING``; modules loaded by name from a table are not: callers name them as
+further roots. A file that is no Python belongs to the module beside it that names it in a string.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ CARRIERS = frozenset(
         "pipeline.stages.followed",
     }
 )
-"""What carries, names or shows results and cannot shape them: its code is in no digest."""
+"""Modules that carry, name or show results and cannot affect them: they are in no digest."""
 
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -35,9 +34,8 @@ def closure(
     """The digest of every module that some modules import, and of their data files.
 
     Args:
-        root: Folder that holds the packages.
         modules: Dotted names to start from.
-        without: Modules and packages that are left out, with what only they import.
+        without: Modules and packages to leave out, with their exclusive imports.
 
     Raises:
         ValueError: If there is no such module.
@@ -60,18 +58,12 @@ def closure(
 
 
 def own_code(modules: Iterable[str]) -> dict[str, str]:
-    """The closure of modules of this package without what only carries results."""
+    """The closure of modules of this package without ``CARRIERS``."""
     return closure(Path(__file__).parents[2], modules, CARRIERS)
 
 
 class Module:
-    """A module as far as closures go.
-
-    Attributes:
-        digest: Of its syntax.
-        imports: Dotted names that may be modules, with the packages above them.
-        files: Data files that it names.
-    """
+    """A module in a closure: digest of its syntax, possible imports, data files that it names."""
 
     def __init__(self, path: Path) -> None:
         syntax = _Syntax()
@@ -87,7 +79,6 @@ def _read(path: Path, changed: int) -> Module:
 
 
 def _file(root: Path, name: str) -> Path | None:
-    """The file of a module or package, or None where there is none of this name."""
     path = root.joinpath(*name.split("."))
     candidates = (path.with_name(f"{path.name}.py"), path / "__init__.py")
     return next((file for file in candidates if file.is_file()), None)
@@ -98,20 +89,17 @@ def _is_under(name: str, packages: Collection[str]) -> bool:
 
 
 class _Syntax:
-    """What there is in a tree, in one walk: every stage makes this of all its modules.
+    """Facts from one walk over a syntax tree.
 
     Attributes:
-        text: All of it but docstrings and strings that stand alone as statements, which document
-            names, and but what is empty, which versions of Python disagree about.
-        imports: What may be modules.
-        strings: What may be names of files.
+        text: Its dump without docstrings, strings that stand alone as statements, and empty fields,
+            on which versions of Python disagree.
     """
 
     def __init__(self) -> None:
         self.text, self.imports, self.strings = StringIO(), set[str](), set[str]()
 
     def read(self, node: ast.AST, *, follow: bool = True) -> None:
-        """Take in a tree; what it imports counts where that is to be followed."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             self.strings.add(node.value)
         elif follow:
@@ -139,7 +127,6 @@ class _Syntax:
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
-    """Yield what a statement imports; nothing if it is another."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             yield from _with_parents(alias.name)
@@ -149,7 +136,6 @@ def _imported(node: ast.AST) -> Iterator[str]:
 
 
 def _is_for_types(node: ast.AST) -> bool:
-    """Whether a statement is ``if TYPE_CHECKING``."""
     test = node.test if isinstance(node, ast.If) else None
     return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
 

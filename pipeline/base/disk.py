@@ -1,4 +1,4 @@
-"""A disk that cannot be written to: what each library says of it, and what a person is told."""
+"""Errors of disks that cannot be written to, from any library."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Error numbers of a disk, quota or file that is full."""
+"""Error numbers of a full disk, quota or file."""
 
 FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
-"""Error numbers of a place that may not be written to."""
+"""Error numbers of a place without write permission."""
 
 # Libraries in Rust put the system's error number into a message of an exception of their own.
 _NUMBER = re.compile(r"\(os error (\d+)\)")
@@ -28,11 +28,7 @@ _SQLITE = {
 
 
 def trouble(error: BaseException) -> str | None:
-    """What is wrong with the disk, and what to do, or None where an error is another one.
-
-    Args:
-        error: What a stage or command failed with, or what a library made of it.
-    """
+    """The disk error behind an exception, with advice, or None."""
     number, place = next(filter(None, map(_at_fault, _causes(error))), (0, ""))
     if number in FULL:
         return (
@@ -50,7 +46,7 @@ def trouble(error: BaseException) -> str | None:
 
 @contextmanager
 def writing(place: Path) -> Iterator[None]:
-    """Have an error of a full disk name what was written; that of a write does not by itself."""
+    """Add the path to an error of a full disk, which lacks it if a write fails."""
     try:
         yield
     except OSError as error:
@@ -60,14 +56,13 @@ def writing(place: Path) -> Iterator[None]:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and those that it was made of."""
     while error is not None:
         yield error
         error = getattr(error, "orig", None) or error.__cause__ or error.__context__
 
 
 def _at_fault(error: BaseException) -> tuple[int, str] | None:
-    """The system's error number and the place, where an error is one of the disk."""
+    """The error number and path of an error of the disk."""
     number, place = _error_number(error), "its output"
     if isinstance(error, OSError) and error.filename is not None:
         place = os.fsdecode(error.filename)

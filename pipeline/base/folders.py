@@ -1,4 +1,4 @@
-"""Folders that are made for something, and do not outlast it where nothing came of it."""
+"""Folders that are removed again if they stay empty."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @contextmanager
 def folder_of(path: Path) -> Iterator[None]:
-    """Make the folder that a file is to lie in; those made are removed if they stay empty."""
+    """Make the parent folders of a file; new ones are removed if they stay empty."""
     made = [folder for folder in path.parents if not folder.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

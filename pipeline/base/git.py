@@ -1,4 +1,4 @@
-"""Asking git about a checkout: what it cannot be asked is an error that names the repair."""
+"""Running git on a checkout; failures become errors with advice."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from pathlib import Path
 from pipeline.base.errors import UserError
 
 OLDEST = (2, 18)
-"""The oldest git that knows all that is asked here: ``status --no-renames``."""
+"""The oldest supported git, for ``status --no-renames``."""
 
 HEAD = ("log", "-1", "--no-show-signature", "--format=%H")
-"""Asks for the commit that is checked out; ``rev-parse`` says the same of a branch that is damaged
-and of one before its first commit."""
+"""Arguments for the current commit; ``rev-parse`` does not tell a damaged branch from one without
+commits.
+"""
 
 _LONGEST = 120  # seconds
 _HOOKS = (
@@ -24,7 +25,7 @@ _HOOKS = (
     *("GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
     *("GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_NAMESPACE"),
 )
-"""Set where git calls this program, as in a hook: they name the repository of the caller."""
+"""Set where git calls this program, as in a hook: they name the caller's repository."""
 
 _UNKNOWN_OPTION = 129
 _OWNER = re.compile(r"dubious ownership|unsafe repository")
@@ -36,16 +37,10 @@ _DAMAGED = re.compile(r"appears to be broken|bad object|object file|loose object
 
 
 def git(root: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
-    """What a command of git prints.
-
-    Args:
-        root: The checkout that it is asked about.
-        arguments: The command.
-        extra: Variables that it sees besides.
+    """The output of a git command.
 
     Raises:
-        UserError: If git is missing, too old, or cannot be asked about this checkout; names the
-            repair.
+        UserError: If git is missing, too old, or fails on this checkout; with advice.
     """
     done = _run(root, arguments, extra or {})
     if done.returncode:
@@ -54,11 +49,7 @@ def git(root: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> 
 
 
 def agrees(root: Path, *arguments: str) -> bool:
-    """What a command of git answers that says yes by its status 0, and no by 1.
-
-    Raises:
-        UserError: As :func:`git`.
-    """
+    """True for status 0 of a git command, False for 1; raises as :func:`git`."""
     done = _run(root, arguments, {})
     if done.returncode not in (0, 1):
         raise UserError(_why(root, arguments, done))
@@ -66,16 +57,12 @@ def agrees(root: Path, *arguments: str) -> bool:
 
 
 def is_repository(root: Path) -> bool:
-    """Whether a folder lies in a repository, also one that git cannot be asked about."""
+    """A folder lies in a repository, even one that git cannot read."""
     return any(os.path.lexists(folder / ".git") for folder in (root, *root.resolve().parents))
 
 
 def checked_out(root: Path) -> str:
-    """The commit of a checkout; empty outside of a repository, and before its first commit.
-
-    Raises:
-        UserError: If there is a repository that git cannot be asked about.
-    """
+    """The commit of a checkout; empty outside of a repository, and before its first commit."""
     if not is_repository(root):
         return ""
     done = _run(root, HEAD, {})
@@ -85,11 +72,6 @@ def checked_out(root: Path) -> str:
 
 
 def version(root: Path) -> tuple[int, ...]:
-    """The version of git.
-
-    Raises:
-        UserError: If there is no git.
-    """
     found = re.search(r"(\d+)\.(\d+)[.\d]*", git(root, "version"))
     return tuple(map(int, found.group().strip(".").split("."))) if found else ()
 
@@ -124,7 +106,6 @@ def _run(
 
 
 def _why(root: Path, arguments: tuple[str, ...], done: subprocess.CompletedProcess[str]) -> str:
-    """What is wrong with a command that failed, and how to fix it."""
     said, place = done.stderr.strip(), shlex.quote(str(root.resolve()))
     if _OWNER.search(said):
         return (

@@ -1,4 +1,4 @@
-"""Which checkout a command works on, and which one keeps what others share: the runs of MLflow."""
+"""The checkout of a command, and the one that keeps shared MLflow runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ _GIT_DIR = "gitdir: "
 
 
 def find_root(start: Path | None = None) -> Path:
-    """The nearest folder upwards that holds ``dvc.yaml``.
-
-    Raises:
-        UserError: If there is none.
-    """
+    """The nearest folder upwards with ``dvc.yaml``; UserError if there is none."""
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if (folder / "dvc.yaml").is_file():
@@ -24,10 +20,10 @@ def find_root(start: Path | None = None) -> Path:
 
 
 def home_of(root: Path) -> Path:
-    """The checkout whose runs of MLflow a checkout uses.
+    """The checkout whose MLflow runs a checkout uses.
 
-    That of a git worktree is the main one, that of a DVC experiment under way (``dvc exp run
-    --temp`` and ``--queue`` run in a copy) the one it was started in; any other is its own.
+    For a git worktree it is the main one, for a DVC experiment under way (``dvc exp run --temp``
+    and ``--queue`` run in a copy) the one that started it; any other has its own.
     """
     root = root.resolve()
     for folder in root.parents:

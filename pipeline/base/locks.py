@@ -1,7 +1,7 @@
 """Locks that die with their process, on files that go with them.
 
-The library ``filelock`` leaves its files behind, and gives nobody the open file: here it takes the
-note of who holds it, and a child that inherits it holds the lock on.
+The library ``filelock`` leaves its files behind, and hides the open file: here it holds a note
+about the owner, and a child that inherits it keeps the lock.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ _SECONDS_BETWEEN_TRIES = 0.05
 
 @contextmanager
 def locked(path: Path, patience: float = float("inf")) -> Iterator[int]:
-    """Hold the lock file ``path``; yield it, open, to say in it who holds it.
+    """Hold the lock file ``path``; yield it, open, for a note about the owner.
 
-    The lock is the kernel's (``flock``): it ends with the process, even by SIGKILL, and is seen by
-    processes of this machine, and of others on file systems that pass it on, such as NFS 4.
+    The lock is the kernel's (``flock``): it ends with the process, even by SIGKILL, and is visible
+    on this machine, and on others through file systems such as NFS 4.
 
     Args:
-        path: The file, made for the lock and removed with it.
         patience: Seconds to wait for another holder.
 
     Raises:
@@ -64,7 +63,7 @@ def _acquired(path: Path, deadline: float) -> int:
 
 
 def _is_at(handle: int, path: Path) -> bool:
-    """Whether an open file is the one of this name: its last holder may have removed it."""
+    """An open file still has this name: its last holder may have removed it."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
@@ -72,7 +71,6 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds a lock file."""
     try:
         handle = os.open(path, os.O_RDWR)
     except FileNotFoundError:

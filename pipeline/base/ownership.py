@@ -1,4 +1,4 @@
-"""A folder of resumable state has one owner at a time, and who comes second is told who it is."""
+"""Exclusive ownership of folders of resumable state."""
 
 from __future__ import annotations
 
@@ -20,19 +20,15 @@ from pipeline.base.locks import is_locked, locked
 from pipeline.base.processes import GRACE_SECONDS
 
 PATIENCE_SECONDS = GRACE_SECONDS + 5
-"""How long to wait for an owner: one whose ``dvc`` was killed ends within its grace."""
+"""Seconds to wait for an owner: one whose ``dvc`` was killed ends within its grace."""
 
 
 @contextmanager
 def owned(folder: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
     """Own a folder while the block runs, or until this process dies, even by SIGKILL.
 
-    The lock and a note of who holds it lie beside the folder, in ``FOLDER.lock``. On a file system
-    that does not pass locks on to other machines, it holds on this machine.
-
-    Args:
-        folder: Need not exist.
-        patience: Seconds to wait for another owner.
+    The folder need not exist; lock and note about the owner are in ``FOLDER.lock`` beside it. Some
+    file systems limit it to this machine.
 
     Raises:
         UserError: If another process owns it; names that process and what to do.
@@ -63,12 +59,10 @@ def _waiting(folder: Path, patience: float) -> Iterator[int]:
 
 
 def is_owned(folder: Path) -> bool:
-    """Whether a process owns a folder."""
     return is_locked(_lock_of(folder))
 
 
 def in_use(folder: Path) -> str:
-    """Say who owns a folder."""
     owner = owner_of(folder)
     if owner is None:
         return f"{folder} is in use by another process"
@@ -88,7 +82,6 @@ def _lock_of(folder: Path) -> Path:
 
 
 def owner_of(folder: Path) -> dict[str, str] | None:
-    """The note of an owner, or None if it is not there yet."""
     try:
         found: dict[str, str] = json.loads(_lock_of(folder).read_text(encoding="utf-8"))
     except (OSError, ValueError):

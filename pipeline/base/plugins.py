@@ -1,8 +1,8 @@
-"""What a study chooses by name, and the module that holds it.
+"""Everything that studies choose by name, with its module.
 
-Nothing here is imported before it is asked for: a run of one backend loads nothing of another, and
-an edit of one reward is no edit of what another reward's results come from. To add a benchmark, a
-base model's kind, a training backend, an engine or a reward, write its module and name it here.
+Modules are imported on demand: a run of one backend loads nothing of another, and an edit of one
+reward does not invalidate another's results. To add a benchmark, kind of base model, training
+backend, engine or reward, write its module and name it here.
 """
 
 from __future__ import annotations
@@ -15,40 +15,33 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Plugin:
-    """Something that is loaded by name.
-
-    Attributes:
-        module: Where it is.
-        name: Its name there.
-        elsewhere: Modules that it starts in other processes, so that no import leads to them.
-    """
+    """Something loaded by name; ``elsewhere`` are modules that it starts in other processes."""
 
     module: str
     name: str
     elsewhere: tuple[str, ...] = ()
 
     def load(self) -> object:
-        """Import the module and return what it holds under the name."""
         found: object = getattr(import_module(self.module), self.name)
         return found
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The modules that results can come from, with what they import."""
+        """The modules that results depend on, with their imports."""
         return (self.module, *self.elsewhere)
 
 
 FOLLOWER = "pipeline.ops.mirror.follow"
-"""What follows a stage of a cell, as a process of its own."""
+"""The process that follows a stage of a cell."""
 
 KEEPER = Plugin("pipeline.ops.mirror.report", "keep_report")
-"""What keeps a study's report, with all that its cells have left, where people compare them."""
+"""Publishes a study's report, with its cells' results, to the tracker."""
 
 ELSEWHERE = Plugin("pipeline.ops.cluster.train_local_job", "LocalJobTraining")
 """The local trainer on a cluster."""
 
 GPUS = Plugin("pipeline.ops.cluster.gpus", "leased")
-"""What gives a process GPUs of this machine that no other process of this package has."""
+"""Leases GPUs of this machine to one process of this package at a time."""
 
 BENCHMARKS = (
     "pipeline.tasks.explore_tom",
@@ -75,7 +68,7 @@ BASES: Mapping[str, Plugin] = MappingProxyType(
         "recorded": Plugin("pipeline.stages.bases", "recorded"),
     }
 )
-"""How a base model is made, by its kind."""
+"""Makers of base models, by kind."""
 
 _VERL = (
     "pipeline.reward.verl_entry",
@@ -94,7 +87,6 @@ BACKENDS: Mapping[str, Plugin] = MappingProxyType(
         "verl": Plugin("pipeline.ops.verl.training", "VerlTraining", _VERL),
     }
 )
-"""Training backends."""
 
 ENGINES: Mapping[str, Plugin] = MappingProxyType(
     {
@@ -102,10 +94,10 @@ ENGINES: Mapping[str, Plugin] = MappingProxyType(
         "vllm": Plugin("pipeline.ops.vllm.engine", "open_engine"),
     }
 )
-"""What runs a model over prompts."""
+"""Engines that run a model over prompts."""
 
 LIKELIHOODS = ("hf",)
-"""The engines that say how likely given texts are."""
+"""Engines with log-likelihoods of given texts."""
 
 SERVED: Mapping[str, Plugin] = MappingProxyType(
     {
@@ -113,7 +105,7 @@ SERVED: Mapping[str, Plugin] = MappingProxyType(
         "replay": Plugin("pipeline.evaluate.replay_engine", "open_engine"),
     }
 )
-"""What answers where there are no weights: a model behind an address, or a file."""
+"""Engines for models without weights here: behind an address, or recorded."""
 
 REWARDS: Mapping[str, Plugin] = MappingProxyType(
     {
@@ -124,9 +116,8 @@ REWARDS: Mapping[str, Plugin] = MappingProxyType(
         "fidelity": Plugin("pipeline.reward.fidelity_reward", "FidelityReward"),
     }
 )
-"""Reward presets."""
 
 CONTROLS: Mapping[str, Plugin] = MappingProxyType(
     {"random": Plugin("pipeline.reward.random_reward", "RandomReward")}
 )
-"""Reward presets that pay for nothing: what training gains by them is not due to the reward."""
+"""Controls: rewards unrelated to correctness, under which gains have other causes."""

@@ -1,4 +1,4 @@
-"""Ports of this machine that a server may take, and the way to them."""
+"""Free ports and direct connections on this machine."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from urllib.parse import urlsplit
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _SCHEMES = ("http", "https")
 UNUSABLE = "http://only-http-and-https-proxies-are-supported.invalid"
-"""Stands for a proxy of another kind, and for none at all: clients end in an error at the sight of
-one, also where none is asked.
+"""Stands for a proxy of an unsupported kind, at which clients would fail even for direct
+connections.
 
-Under this name only what would go through it fails, and says why; nothing goes past it."""
+Under this name only proxied requests fail, with the reason; nothing bypasses it.
+"""
 LOOPBACK = ("127.0.0.1", "127.0.0.2", "localhost", "::1")
 
 
 def keep_loopback_direct(environment: MutableMapping[str, str]) -> None:
-    """Have no client, here or in a process started from here, go to this machine by a proxy."""
+    """Bypass the proxy for loopback, here and in child processes."""
     names = ("no_proxy", "NO_PROXY")
     named = ",".join(environment.get(name, "") for name in names).split(",")
     known = (_known_to_all(each.strip()) for each in named)
@@ -29,7 +30,7 @@ def keep_loopback_direct(environment: MutableMapping[str, str]) -> None:
 
 
 def _known_to_all(host: str) -> str:
-    """A host that goes by no proxy, as every client reads it; empty where one ends in an error."""
+    """A host of ``no_proxy`` as every client reads it; empty where one would fail."""
     if host.count(":") > 1:  # IPv6, of which no client knows networks
         host = host.partition("]")[0].removeprefix("[")
         return "" if "/" in host else host
@@ -37,7 +38,7 @@ def _known_to_all(host: str) -> str:
 
 
 def _is_usable(proxy: str) -> bool:
-    """Whether every client knows what to make of a proxy; of none, too."""
+    """Every client accepts this proxy, or there is none."""
     if not proxy:
         return True
     try:
@@ -48,7 +49,7 @@ def _is_usable(proxy: str) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """So many loopback ports, none twice, that nobody listens on."""
+    """Distinct free loopback ports."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:

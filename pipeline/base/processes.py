@@ -1,10 +1,10 @@
 """Processes that end with the one that started them, however that ends.
 
-Who watches is a thread that looks, rather than the kernel (``PR_SET_PDEATHSIG``): that signal comes
-when the *thread* that started a process ends, which for a worker may be at once.
+A thread polls, as the kernel's ``PR_SET_PDEATHSIG`` comes when the parent *thread* ends, which for
+a worker may be at once.
 
-``python -m pipeline.base.processes PARENT MODULE ...`` runs a module of somebody else, such as
-``dvc``, as ``python -m MODULE ...`` would, and ends it with the process PARENT, which started it.
+``python -m pipeline.base.processes PARENT MODULE ...`` runs a module, such as ``dvc``, as ``python
+-m MODULE ...`` would, and ends it with its parent process PARENT.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from typing import Any
 import psutil
 
 GRACE_SECONDS = 10.0
-"""How long a process that was asked to stop may take before it is killed.
+"""Seconds between asking a process to stop and killing it.
 
-Whoever watches for a cancelled run looks often enough that all has ended 15 s after it."""
+With the polling of cancelled runs, all has ended within 15 s.
+"""
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _DVC_STAGE = "DVC_STAGE"  # DVC sets it for every command of a stage
@@ -37,19 +38,17 @@ _FIRST = 1  # the process that adopts orphans, unless another one asked for them
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was asked to end by SIGTERM: what it holds is given up as after Ctrl-C."""
+    """SIGTERM; handled like Ctrl-C."""
 
 
 def was_stopped(error: BaseException | None) -> bool:
-    """Whether an error is what a library has made of being stopped in the middle of its work."""
+    """An error was caused by a stop, possibly wrapped by a library."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def raise_on_sigterm() -> None:
-    """Have SIGTERM raise :class:`Terminated` in the main thread."""
-
     def terminate(signum: int, frame: FrameType | None) -> None:
         raise Terminated
 
@@ -59,20 +58,17 @@ def raise_on_sigterm() -> None:
 def end_with_parent(end: Callable[[], None] | None = None, parent: int | None = None) -> None:
     """Have this process end when its parent has, even by SIGKILL.
 
-    Args:
-        end: What to do then; SIGKILL to this process if absent.
-        parent: Process id of the parent, if this process was told: then it ends too if the parent
-            ended before this call.
+    ``end`` replaces the SIGKILL to this process. A given ``parent`` counts even if it ended before.
     """
     known = os.getppid() if parent is None else parent
     _watch(lambda: os.getppid() == known, end or _kill_this)
 
 
 def end_with_dvc() -> None:
-    """Have this process, if DVC runs it as a stage, stop when DVC is gone, even by SIGKILL.
+    """Stop this process, if DVC runs it as a stage, when DVC is gone, even by SIGKILL.
 
-    It is asked by SIGTERM, as a user would, and killed if it takes too long. DVC runs a stage
-    through a shell, which some shells replace by the stage and some do not.
+    It gets SIGTERM, and SIGKILL if it takes too long. DVC runs a stage through a shell, which some
+    shells replace by the stage.
     """
     if _DVC_STAGE in os.environ:
         line = _line_to_dvc()
@@ -89,9 +85,9 @@ def _watch(goes_on: Callable[[], bool], end: Callable[[], None]) -> None:
 
 
 def _line_to_dvc() -> list[psutil.Process] | None:
-    """This process and those above it up to the DVC that started it; None if that is gone.
+    """This process and those above it up to its DVC; None if that is gone.
 
-    It is the first that is no shell. Whoever adopts an orphan has a session of its own or is the
+    DVC is the first that is no shell. An orphan's new parent has a session of its own or is the
     first process of all, and neither starts a stage unless it is DVC.
     """
     line = [psutil.Process()]
@@ -112,7 +108,6 @@ def _is_dvc(process: psutil.Process) -> bool:
 
 
 def _is_whole(line: list[psutil.Process]) -> bool:
-    """Whether each process still has the parent that it had."""
     try:
         return all(child.ppid() == parent.pid for child, parent in pairwise(line))
     except psutil.Error:
@@ -120,7 +115,7 @@ def _is_whole(line: list[psutil.Process]) -> bool:
 
 
 def stop_this() -> None:
-    """Ask this process to stop, as a user would, and kill it if it does not."""
+    """Send this process SIGTERM, and SIGKILL if it does not end."""
     # To the main thread, whose call to the system it interrupts: any other thread could take it.
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
     time.sleep(GRACE_SECONDS)
@@ -132,9 +127,9 @@ def _kill_this() -> None:
 
 
 def began(pid: int) -> int | None:
-    """When a process began, in units of its system's own; None if there is none (any more).
+    """The start of a process, in units of its system; None if there is none (any more).
 
-    With its process id it names one process of one boot of one machine.
+    With its process id it identifies one process of one boot of one machine.
     """
     try:
         content = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
@@ -145,7 +140,7 @@ def began(pid: int) -> int | None:
 
 
 def lives(pid: int, since: int) -> bool:
-    """Whether the process that began then is alive; True where that cannot be seen."""
+    """The process with this start is alive; True where that is unknown."""
     try:
         return began(pid) == since
     except PermissionError:  # another user's, where the system hides those
@@ -153,9 +148,9 @@ def lives(pid: int, since: int) -> bool:
 
 
 def space() -> str:
-    """What two processes share that see each other: boot and process namespace.
+    """An id shared by processes that see each other: boot and process namespace.
 
-    Empty where nothing says so, as outside of Linux.
+    Empty where it is unknown, as outside of Linux.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -165,7 +160,7 @@ def space() -> str:
 
 
 def _began_elsewhere(pid: int) -> int | None:
-    """The same where there is no ``/proc``."""
+    """:func:`began` without ``/proc``."""
     try:
         return int(psutil.Process(pid).create_time() * 1000)
     except psutil.Error:
@@ -175,13 +170,7 @@ def _began_elsewhere(pid: int) -> int | None:
 def end_group(
     process: subprocess.Popen[Any], asked: signal.Signals | None, grace: float = GRACE_SECONDS
 ) -> None:
-    """End a process that was started in a new session, with all that it has started there.
-
-    Args:
-        process: It may have ended already.
-        asked: How it is asked to stop; None to kill it at once.
-        grace: Seconds that it may take then; who takes longer is killed.
-    """
+    """End a process started in a new session, with its descendants there."""
     if asked is not None:
         signal_group(process, asked)
         with suppress(subprocess.TimeoutExpired):
@@ -192,7 +181,6 @@ def end_group(
 
 
 def signal_group(process: subprocess.Popen[Any], number: signal.Signals) -> None:
-    """Send a signal to the process group of a process; nothing if that has ended meanwhile."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, number)
 
@@ -213,7 +201,6 @@ def _main(parent: str, module: str, *arguments: str) -> None:
 
 
 def _stop_group() -> None:
-    """Ask the processes of this session to stop, and kill those that do not."""
     os.killpg(0, signal.SIGINT)
     time.sleep(GRACE_SECONDS)
     os.killpg(0, signal.SIGKILL)

@@ -13,12 +13,9 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 class ProgressReport:
-    """Shows how far a piece of work is; use as a context manager and call :meth:`at`.
+    """A context manager that shows progress; call :meth:`at`.
 
-    Args:
-        title: What is done.
-        total: How much there is of it.
-        beside: Say it on standard error, where standard output is for what was found.
+    ``beside`` uses standard error, where standard output is for results.
     """
 
     def __init__(self, title: str, total: int, *, beside: bool = False) -> None:
@@ -52,7 +49,6 @@ class ProgressReport:
             self.bar.stop()
 
     def at(self, done: int, note: str = "") -> None:
-        """Say that ``done`` of the total are finished."""
         if self.bar:
             self.bar.update(self.task, completed=done, total=self.total, note=note)
             return

@@ -1,4 +1,4 @@
-"""Environment variables of libraries: which of them an error of the library is about."""
+"""Environment variables behind errors of libraries."""
 
 from __future__ import annotations
 
@@ -10,18 +10,10 @@ from pipeline.base.errors import UserError
 
 
 def refused(library: str, prefix: str, said: str) -> UserError | None:
-    """An error that names the variables of a library whose values it does not take.
+    """An error that names the variables of a library with rejected values, or None.
 
-    They are those whose names it says, else those whose values it quotes; a path counts for the
-    folder that holds it. Values are not repeated, as some are secret.
-
-    Args:
-        library: Its name.
-        prefix: What the names of its variables begin with.
-        said: What its error says.
-
-    Returns:
-        None if the error is about no variable that is set.
+    They are those whose names the message has, else those whose values it quotes; a path counts for
+    its folder. Values are not repeated, as some are secret.
     """
     own = {name: value for name, value in os.environ.items() if name.startswith(prefix) and value}
     names = [name for name in own if re.search(rf"\b{re.escape(name)}\b", said)]

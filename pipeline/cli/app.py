@@ -58,7 +58,7 @@ EXTRAS = dict.fromkeys(
 ) | dict.fromkeys(
     ("prefect", "mlflow", "dvc", "ray", "boto3", "s3fs", "sqlalchemy", "gguf"), "orchestrate"
 )
-"""The extra of this package that brings what some commands import."""
+"""The extra of this package that provides an import."""
 _OLD = {
     ("repro",): ("run",),
     ("regrade",): ("judge", "--match", "tags"),
@@ -67,14 +67,13 @@ _OLD = {
     ("models", "list"): ("doctor",),
     ("run", "--pin"): ("sweep", "--no-push", "--study"),
 }
-"""What commands were called, for one release."""
+"""Former names of commands, for one release."""
 
 
 class _Group(TyperGroup):
-    """The commands, by their old names too."""
+    """Accepts former names of commands."""
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
-        """Run a command, with its new name in place of an old one."""
         args = sys.argv[1:] if args is None else list(args)
         for old, new in _OLD.items():
             if tuple(args[: len(old)]) == old:
@@ -252,7 +251,6 @@ def sync() -> None:
 
 
 def _shortened(message: str) -> str:
-    """A message without the middle of what it quotes, where that is very long."""
     half = _LONGEST_MESSAGE // 2
     return message if len(message) <= 2 * half else f"{message[:half]} ... {message[-half:]}"
 

@@ -1,4 +1,4 @@
-"""``tomrl audit``: what a data set gives away."""
+"""``tomrl audit``: flaws of a data set."""
 
 from __future__ import annotations
 
@@ -135,7 +135,6 @@ def _best_table(columns: Mapping[str, ColumnAudit]) -> Table:
 
 
 def _learned_table(columns: Mapping[str, ColumnAudit]) -> Table | None:
-    """What rules score that are learned from other stories of each set."""
     found = {name: column.learned for name, column in columns.items() if column.learned}
     if not found:
         return None
@@ -163,9 +162,9 @@ def _won_table(audit: Audit) -> Table:
 
 
 def _rules_tables(name: str, column: ColumnAudit) -> Iterator[Table]:
-    """Yield accuracy by rule: of all rows, and by order and question type as far as they differ.
+    """Yield accuracy by rule: of all rows, and by order and question type if they differ.
 
-    The column ``or guess``, and the brackets, put a blind guess where the rule is undefined.
+    The column ``or guess``, and the brackets, use a blind guess where the rule is undefined.
     """
     rules, groups = column.baselines, _groups(column.baselines)
     ranked = sorted(rules.rules, key=lambda rule: -rules.rules[rule])

@@ -1,4 +1,4 @@
-"""``tomrl plan --cell``: what training a cell takes, and what would be launched."""
+"""``tomrl plan --cell``: resources and command of a cell's training."""
 
 from __future__ import annotations
 
@@ -58,16 +58,15 @@ def show_cell(
     config: Path | None,
     as_json: bool,
 ) -> None:
-    """Show what training a cell takes and would launch.
+    """Show resources and command of a cell's training.
 
     Args:
         key: The cell.
         params: The expanded study.
         root: The checkout.
         backend: The trainer; the study's if None.
-        place: What is asked for otherwise than in the study: ``accelerator``, ``memory`` in GiB,
-            ``gpus``, ``nodes``.
-        config: The ``config.json`` of a model whose shape is not known.
+        place: Overrides: ``accelerator``, ``memory`` in GiB, ``gpus``, ``nodes``.
+        config: The ``config.json`` of a model of unknown shape.
         as_json: Print JSON.
 
     Raises:
@@ -199,7 +198,7 @@ def _show_local(
 
 
 def _steps(params: Params, cell: TrainedCell, root: Path) -> int | None:
-    """The steps of a run; None if they are known once the data are made."""
+    """The steps of a run; None before the data are made."""
     from pipeline.ops.verl.plan import count_rows
 
     try:
@@ -209,7 +208,6 @@ def _steps(params: Params, cell: TrainedCell, root: Path) -> int | None:
 
 
 def _show_verl(key: str, plan: Plan, composed: Composed, params: Params, root: Path) -> None:
-    """Print a plan: place, memory, differences, settings, command."""
     from pipeline.ops.verl.overrides import planned
 
     place = plan.placement
@@ -243,7 +241,7 @@ def _say_memory(plan: Plan) -> None:
 
 
 def _say_differences(plan: Plan, params: Params, root: Path) -> None:
-    """Print how the study differs from its paper, and the plan from the local trainer."""
+    """Print differences of the study from its paper, and of the plan from the local trainer."""
     found = against_paper(params, root)
     _say(_sentence(found.summary() if found else no_record(params, root)))
     if found is None:
@@ -278,7 +276,7 @@ def _sentence(text: str) -> str:
 
 
 def _say_settings(plan: Plan, composed: Composed) -> None:
-    """Print setting by setting: their names alone would fill the columns of a table."""
+    """Print settings one per line: their names alone would fill a table's columns."""
     _say("settings that differ from verl's defaults (in brackets):")
     for name, value in composed.changed(plan.overrides).items():
         own = composed.defaults.get(name.lstrip("+"))

@@ -1,4 +1,4 @@
-"""Cells as people name them: of the study in use, of another one, or one of their checkpoints."""
+"""Names of cells and checkpoints on the command line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipeline.judge.used import Used
 
 CELL = "a cell that was evaluated: CELL of the study in use, STUDY/CELL, or a checkpoint, CELL@last"
-"""What a command takes in place of a file, for whoever asks for help."""
+"""A cell in the help of commands that take a file or a cell."""
 
 GRADES, TRIED = "grades.parquet", "tried.json"
 
@@ -44,8 +44,8 @@ class Side:
     Attributes:
         text: Its name.
         answers: Folder of the answers, with their grades.
-        study: Whose suite was asked; None where nobody says.
-        made_by: What writes the files, for error messages.
+        study: The study of the suite, if known.
+        made_by: The writer of the files, for error messages.
     """
 
     text: str
@@ -62,18 +62,17 @@ def names_cell(source: Path) -> bool:
 
 
 def items_by_task(name: str, benchmark: str | None = None) -> Mapping[str, list[Item]]:
-    """What a cell answered, joined with its suite, by task; see :func:`answers_by_task`."""
     return {task: items for task, (items, _) in answers_by_task(name, benchmark).items()}
 
 
 def answers_by_task(
     name: str, benchmark: str | None = None
 ) -> Mapping[str, tuple[list[Item], Used]]:
-    """What a cell answered, joined with its suite, and what came of editing it, by task.
+    """A cell's answers, joined with its suite, and the effects of edited reasoning, by task.
 
     Args:
         name: See :func:`side_of`.
-        benchmark: The one task that is wanted.
+        benchmark: A single task.
 
     Raises:
         UserError: If there is no such cell, or it was not asked this task.
@@ -108,22 +107,16 @@ def answers_by_task(
 
 
 def evaluated_cells(folder: Path) -> list[str]:
-    """The cells of a study that were evaluated, by the study's folder of runs."""
     return sorted(path.parent.parent.name for path in folder.glob(f"*/evaluate/{GRADES}"))
 
 
 def cell_side(root: Path, study: str, cell: str) -> Side:
-    """The answers of a cell, whether they are there or not."""
     folder = root / "runs" / study / cell
     return Side(f"{study}/{cell}", folder / "evaluate", study, f"evaluate@{cell}")
 
 
 def side_of(root: Path, name: str) -> Side:
-    """The answers that a name stands for: ``CELL``, ``STUDY/CELL``, ``CELL@STEP``, a folder.
-
-    Raises:
-        UserError: If there are none; lists the cells that there are.
-    """
+    """The answers of ``CELL``, ``STUDY/CELL``, ``CELL@STEP`` or a folder; UserError if none."""
     for folder in (Path(name), Path(name) / "evaluate"):
         if (folder / GRADES).is_file():
             return Side(name, folder, _study_of(root, folder), "evaluate")
@@ -162,7 +155,6 @@ def _checkpoint(root: Path, cell: Side, key: str, name: str) -> Side:
 
 
 def _study_of(root: Path, folder: Path) -> str | None:
-    """The study in whose runs a folder lies."""
     runs = (root / "runs").resolve()
     found = folder.resolve()
     return found.relative_to(runs).parts[0] if found.is_relative_to(runs) else None

@@ -1,4 +1,4 @@
-"""``tomrl clean``: removes what the pipeline made, and what was left half-written."""
+"""``tomrl clean``: removing what the pipeline made."""
 
 from __future__ import annotations
 
@@ -69,11 +69,7 @@ def clean(
 
 
 def _interrupted(root: Path) -> list[Path]:
-    """The folders of interrupted work.
-
-    Raises:
-        UserError: If work is under way in one of them.
-    """
+    """The folders of interrupted work; UserError if work is under way in one of them."""
     folders = sorted(path for path in (root / "work").glob("*") if path.is_dir())
     owners = [*folders, *(root / "work" / "sweeps").glob("*/"), root / "logs" / "checkout"]
     for folder in owners:

@@ -173,7 +173,7 @@ def _show(console: Terminal, one: str, other: str, found: Sequence[ColumnCompare
 def _turned(
     root: Path, one: Side, other: Side, found: Sequence[ColumnCompared], examples: int
 ) -> Iterator[dict[str, str]]:
-    """Yield questions that one of the two answers right, with both responses."""
+    """Yield questions that only one of the two answers right, with both responses."""
     if not examples:
         return
     said = [_responses(side) for side in (one, other)]

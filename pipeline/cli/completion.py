@@ -1,4 +1,4 @@
-"""Studies and cells where a command asks for one, with what the shell offers."""
+"""Shell completion of studies and cells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.ops.driver.checkout import find_root
 
 
 def study_names(incomplete: str) -> list[str]:
-    """The studies of this checkout that begin so; none outside of one."""
+    """The studies of this checkout with this prefix; none outside of one."""
     try:
         names = study_files(find_root())
     except UserError:
@@ -22,7 +22,7 @@ def study_names(incomplete: str) -> list[str]:
 
 
 def cell_names(incomplete: str) -> list[str]:
-    """The cells of the study in use that begin so; none where params.yaml cannot be read."""
+    """The cells of the study in use with this prefix; none without a valid params.yaml."""
     try:
         cells = read_params(find_root() / "params.yaml").cells
     except UserError:

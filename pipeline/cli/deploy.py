@@ -1,4 +1,4 @@
-"""``tomrl deploy``: what a Prefect server needs to run studies and checks by itself."""
+"""``tomrl deploy``: setting up a Prefect server."""
 
 from __future__ import annotations
 

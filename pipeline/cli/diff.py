@@ -1,4 +1,4 @@
-"""``tomrl study diff``: a study beside the paper that it re-runs."""
+"""``tomrl study diff``: a study compared with its paper."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def diff(
 
 
 def lines(found: AgainstPaper) -> Iterator[str]:
-    """Yield what differs, what is open, and the names of what is as stated."""
+    """Yield differences, open settings, and the names of equal ones."""
     differs, left, same = (found.of(status) for status in ("differs", "open", "same"))
     yield f"{found.study} re-runs {found.paper}: {found.title}"
     yield f"code: {found.code or 'not public'}"

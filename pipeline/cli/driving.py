@@ -1,4 +1,4 @@
-"""What commands share that run a study: Prefect's server, the table on a terminal, how they end."""
+"""Shared by commands that run a study: Prefect's server, the live table, exit status."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ console = Terminal()
 
 @contextmanager
 def driven(folder: RunFolder) -> Iterator[None]:
-    """Give the block Prefect, and end the command as people expect where the run does not end well.
+    """Give the block Prefect, and report how the run ends.
 
     Exits 1 if cells or a push fail, 130 or 143 if the run is stopped.
     """

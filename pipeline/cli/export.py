@@ -58,12 +58,10 @@ class Chosen:
 
     @property
     def name(self) -> str:
-        """What it is called within its study."""
         return f"{self.key}@{self.checkpoint}" if self.checkpoint else self.key
 
     @property
     def text(self) -> str:
-        """What it is called."""
         return f"{self.params.study.name}/{self.name}"
 
 
@@ -220,7 +218,7 @@ def _export(
     write: Callable[[Path, Sequence[Column]], int],
     note: str,
 ) -> int:
-    """Write the columns of cells with ``write``, which returns how many; return how many in all."""
+    """Write the columns of cells by ``write``, which returns their number; return the total."""
     root = find_root()
     chosen = list(_chosen(root, names))
     note = f"{note}\n{', '.join(each.text for each in chosen)}"
@@ -239,11 +237,7 @@ def _export(
 
 
 def _chosen(root: Path, names: Sequence[str]) -> Iterator[Chosen]:
-    """Yield cells with their study: those named, else those evaluated of the study in use.
-
-    Raises:
-        UserError: If there is no such cell, or it is not evaluated yet.
-    """
+    """Yield the named cells with their study, by default all evaluated ones of the study in use."""
     params = read_params(root / "params.yaml")
     if not names:
         found = [key for key in params.cells if _is_evaluated(root, params, key)]
@@ -270,7 +264,6 @@ def _is_evaluated(root: Path, params: Params, key: str) -> bool:
 
 
 def _columns(root: Path, chosen: Chosen) -> list[Column]:
-    """The answered columns of a cell, and say aloud what it has none of."""
     from pipeline.analysis.export.answered import ResultsFolder, read_columns
     from pipeline.stages.common import Stage
     from pipeline.stages.evaluate import asked

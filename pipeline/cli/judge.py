@@ -130,7 +130,6 @@ def _judge_file(file: ForeignAnswers, before: Path | None, *, as_json: bool) -> 
 
 
 def _judge_cell(name: str, benchmark: str | None) -> Iterator[tuple[str, Judged]]:
-    """Yield the verdict on each task of a cell, or on one of them."""
     from pipeline.judge.signatures import single_signatures
     from pipeline.judge.verdict import judge as judge_items
 
@@ -209,7 +208,7 @@ def _show(found: Verdict, signatures: Sequence[Signature]) -> None:
 
 
 def _shown(found: AnswerVerdict) -> list[AgainstRule]:
-    """The rule that decides, or explains most, and the most accurate ones."""
+    """The deciding or best-fitting rule, and the most accurate ones."""
     first = [each for each in found.rules if each.rule == (found.by or found.best)]
     others = [each for each in found.rules if each not in first]
     return [*first, *others][:RULES_SHOWN]

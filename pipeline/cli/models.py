@@ -1,4 +1,4 @@
-"""``tomrl models make``: the tiny base models that come with the project, made again."""
+"""``tomrl models make``: making the shipped tiny base models again."""
 
 from __future__ import annotations
 

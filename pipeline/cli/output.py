@@ -1,7 +1,7 @@
-"""Output that a person names: it goes where it was asked to go, and replaces nothing else.
+"""Output to a path or standard output (``-``).
 
-``-`` is standard output. A device, a pipe or a socket is written to. A file is there whole or not
-at all; where a link leads to it, the link stays. A folder is refused.
+Files are written atomically, through links. Devices, pipes and sockets are written to; folders are
+refused.
 """
 
 from __future__ import annotations
@@ -22,17 +22,13 @@ from pipeline.formats.files import replacing
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 CLOSED_PIPE = 141
-"""Status where the reader of the output has gone: 128 + SIGPIPE, as a shell has it."""
+"""Exit status after a closed pipe: 128 + SIGPIPE, as in a shell."""
 
 _STANDARD_OUTPUT = Path("-")
 
 
 def check_output(target: Path) -> None:
-    """Refuse a target that cannot be written, before the work rather than after it.
-
-    Raises:
-        UserError: If it is a folder, or in none that exists.
-    """
+    """Refuse a target that cannot be written, before the work rather than after it."""
     if is_standard_output(target):
         return
     real = Path(os.path.realpath(target))
@@ -52,7 +48,7 @@ def check_output(target: Path) -> None:
 
 
 def is_standard_output(target: Path) -> bool:
-    """Whether a target is standard output, by whatever name."""
+    """A target is standard output, by whatever name."""
     if target == _STANDARD_OUTPUT:
         return True
     try:
@@ -62,11 +58,11 @@ def is_standard_output(target: Path) -> bool:
 
 
 def write_output(target: Path, text: str) -> None:
-    """Write text as UTF-8; half a surrogate pair is written as JSON escapes it.
+    """Write text as UTF-8, with lone surrogates escaped as in JSON.
 
     Raises:
         UserError: If it cannot be written.
-        SystemExit: If the reader of the output has gone, which is no error.
+        SystemExit: If the reader has closed the pipe.
     """
     check_output(target)
     data = text.encode("utf-8", "backslashreplace")
@@ -93,12 +89,12 @@ def print_json(value: object) -> None:
 
 
 def drop_standard_output() -> None:
-    """Have what is still to be written to standard output go nowhere, as it cannot be written."""
+    """Discard pending standard output, which cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _write_into(target: Path, data: bytes) -> None:
-    """Write to what is no regular file, which is neither made nor replaced."""
+    """Write to a device, pipe or socket, which is neither made nor replaced."""
     with os.fdopen(os.open(target, os.O_WRONLY | os.O_NOCTTY), "wb") as file:
         _write_all(file, data)
 

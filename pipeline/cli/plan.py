@@ -1,4 +1,4 @@
-"""``tomrl plan``: what a study, or the training of a cell, would take, before it runs."""
+"""``tomrl plan``: resources of a study, or of a cell's training."""
 
 from __future__ import annotations
 
@@ -233,7 +233,6 @@ def _sentence(found: StudyPlan) -> str:
 
 
 def _phases(found: Phases | None) -> str:
-    """The sum of a training's phases, and its parts."""
     if found is None:
         return "-"
     parts = " + ".join(_time(hours) for hours in (found.prefill, found.decode, found.update))
@@ -241,7 +240,7 @@ def _phases(found: Phases | None) -> str:
 
 
 def _time(hours: float) -> str:
-    """Hours as people say them: ``120 h``, ``3.4 h``, ``12 min``, ``< 1 min``."""
+    """Hours in words: ``120 h``, ``3.4 h``, ``12 min``, ``< 1 min``."""
     if hours >= 1:
         return f"{hours:,.0f} h" if hours >= 100 else f"{hours:.1f} h"
     minutes = round(60 * hours)

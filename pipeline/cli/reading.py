@@ -1,4 +1,4 @@
-"""Reading the files that a command is given."""
+"""Reading a command's input files."""
 
 from __future__ import annotations
 
@@ -32,11 +32,6 @@ RawOption = Annotated[
 
 
 def read_input(source: Path) -> bytes:
-    """The content of a file.
-
-    Raises:
-        UserError: If it is not there or cannot be read.
-    """
     try:
         return source.read_bytes()
     except FileNotFoundError:
@@ -46,10 +41,5 @@ def read_input(source: Path) -> bytes:
 
 
 def refuse_same_file(source: Path, output: Path) -> None:
-    """Refuse to write over what is read.
-
-    Raises:
-        UserError: If both are the same file.
-    """
     if os.path.realpath(source) == os.path.realpath(output) and not source.is_char_device():
         raise UserError(f"{output} is the input file; choose another output")

@@ -1,4 +1,4 @@
-"""What a study sets, line by line; everything else is as the defaults are."""
+"""A study's settings, line by line, without defaults."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def recipe(study: Study) -> list[Line]:
 
 
 def _lines(field: str, value: object) -> Iterator[Line]:
-    """Yield a section's fields; what lies deeper stands in one line, unless all are sections."""
+    """Yield a section's fields; deeper ones share a line, unless all are sections."""
     inner = value if isinstance(value, Mapping) else {}
     if inner and ("." not in field or all(isinstance(each, Mapping) for each in inner.values())):
         for name, each in inner.items():

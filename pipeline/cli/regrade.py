@@ -1,4 +1,4 @@
-"""``tomrl judge --match``: what answers score, by the rules of the papers or this project's."""
+"""``tomrl judge --match``: grading answers again, by the rules of the papers or this project's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRADED = ("answer", "response")
 
 
 class Match(StrEnum):
-    """How an answer is found and compared."""
+    """A way to find and compare answers."""
 
     STRICT = "strict"
     EXPANDED = "expanded"
@@ -54,7 +54,6 @@ def _grade_file(file: ForeignAnswers, match: Match) -> Regraded:
 
 
 def _grade_cell(name: str, benchmark: str | None, match: Match) -> Iterator[tuple[str, Regraded]]:
-    """Yield what a cell's answers score, task by task."""
     from pipeline.evaluate.answers import AnsweredQuestion
     from pipeline.evaluate.regrade import regrade as grade_again
     from pipeline.tasks import registry

@@ -1,4 +1,4 @@
-"""``tomrl report``: what a study found, on the screen, and where its page is."""
+"""``tomrl report``: a study's results on the screen."""
 
 from __future__ import annotations
 
@@ -62,11 +62,7 @@ def report(
 
 
 def _whole(params: Params, root: Path) -> tuple[Results, Path]:
-    """The results of a study with its page.
-
-    Raises:
-        UserError: If some are missing; says how to see the others.
-    """
+    """The complete results of a study with its page, or a UserError."""
     from pipeline.analysis.collect import collect, lacking
 
     try:
@@ -82,9 +78,9 @@ def _whole(params: Params, root: Path) -> tuple[Results, Path]:
 
 
 def _partial(params: Params, root: Path) -> tuple[Results, Path]:
-    """Write the report of the cells that are there, and return these with its page.
+    """Write the report of the finished cells, and return these with its page.
 
-    Those of a sweep that has not ended are taken from its worktree, if it has more of them.
+    Those of an unfinished sweep are taken from its worktree, if it has more of them.
     """
     from flows.sweeps.record import unfinished
     from pipeline.analysis.collect import lacking
@@ -126,7 +122,6 @@ def _show(results: Results) -> None:
 
 
 def _show_ledger(path: Path) -> None:
-    """Count the claims of papers by what the report decides of them, where it has any."""
     from pipeline.analysis.ledger.ledger import ledger_summary
     from pipeline.analysis.summary import StudySummary
 
@@ -136,7 +131,7 @@ def _show_ledger(path: Path) -> None:
 
 
 def _runs_at(root: Path) -> tuple[RunsAt | None, str]:
-    """Where the runs are, if at a server, and what to say of it."""
+    """The server of the runs, if any, and a line about it."""
     from pipeline.analysis.run_links import RunsAt
     from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri, without_secrets
 

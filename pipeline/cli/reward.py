@@ -1,4 +1,4 @@
-"""``tomrl reward``: what a reward preset says of given responses, without any model."""
+"""``tomrl reward``: rewards of given responses, without any model."""
 
 from __future__ import annotations
 

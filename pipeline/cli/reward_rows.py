@@ -1,4 +1,4 @@
-"""The rows that ``tomrl reward score`` reads: a completion, and the example that it answers."""
+"""The input rows of ``tomrl reward score``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_read_by(read: Callable[[object], object]) -> Callable[[object], bool]:
-    """Whether a value has a form that a reader of it knows."""
+    """A predicate: a value is accepted by a reader."""
 
     def is_read(value: object) -> bool:
         try:
@@ -51,7 +51,7 @@ _FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "order": (_is_read_by(whole_number), "a whole number"),
     "meta": (_is_read_by(as_meta), "an object"),
 }
-"""What a field must be, by name; all but the first two are optional."""
+"""(predicate, description) by field; all but the first two are optional."""
 
 OPTIONAL = tuple(name for name in _FIELDS if name not in _NEEDED)
 
@@ -61,12 +61,11 @@ def read_rows(source: Path, default_task: str, preset: Preset) -> Iterator[tuple
 
     Args:
         source: A table; see :func:`pipeline.formats.tables.read_table`.
-        default_task: The task of rows that name none.
-        preset: The reward that will be asked of them.
+        default_task: The task of rows without one.
+        preset: The reward, which may read further fields.
 
     Raises:
-        UserError: At the first row that is not as it should be, by file and place. It names the
-            field that is missing, also where only the grading of this row, or the reward, reads it.
+        UserError: At the first malformed row, by file and place, with the missing field.
     """
     found = False
     for where, given in read_table(source):
@@ -95,7 +94,7 @@ def _read(given: Row, default_task: str, preset: Preset) -> tuple[str, Example]:
 
 
 def _checked(given: Row) -> Row:
-    """A row each of whose fields is of its kind; a cell that is empty has none."""
+    """A row with fields of the right types, without empty ones."""
     row = {name: value for name, value in given.items() if name in _NEEDED or not is_absent(value)}
     for name in _NEEDED:
         if name not in row:

@@ -1,4 +1,4 @@
-"""``tomrl publish`` and ``tomrl verify``: results that others can check."""
+"""``tomrl publish`` and ``tomrl verify``: verifiable bundles of results."""
 
 from __future__ import annotations
 

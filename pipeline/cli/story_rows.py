@@ -1,4 +1,4 @@
-"""The rows of questions that ``tomrl tom`` reads and the rows that it writes."""
+"""Input and output rows of ``tomrl tom``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.tom.parse.text import LONGEST_STORY
 
 
 class InputRow(TypedDict, total=False):
-    """A line of an input file, of which the fields that a command needs have been checked."""
+    """A line of an input file, with the needed fields checked."""
 
     id: str | int
     story: Required[str]
@@ -28,15 +28,7 @@ class InputRow(TypedDict, total=False):
 
 
 def read_rows(source: Path, *needed: str) -> Iterator[tuple[int, InputRow]]:
-    """Yield (number from 1, row) of a table.
-
-    Args:
-        source: The file.
-        needed: The fields that every row must have, as text.
-
-    Raises:
-        UserError: At the first row that is not as it should be, by file and place.
-    """
+    """Yield (number from 1, row) of a table whose ``needed`` fields must be text."""
     first_with: dict[str, str] = {}
     number = 0
     for number, (place, given) in enumerate(read_table(source), 1):
@@ -52,7 +44,6 @@ def read_rows(source: Path, *needed: str) -> Iterator[tuple[int, InputRow]]:
 
 
 def decoded(where: Path | str, data: bytes) -> str:
-    """Bytes as UTF-8 text; ``where`` they stand is for the error."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -60,7 +51,7 @@ def decoded(where: Path | str, data: bytes) -> str:
 
 
 def _in_usual_form(where: str, row: dict[str, object]) -> dict[str, object]:
-    """A row whose id, where it has one, is text or a whole number, and whose choices are texts."""
+    """A row whose id, if any, is text or an integer, and whose choices are texts."""
     try:
         name = name_of(row.get("id"))
     except ValueError:
@@ -92,7 +83,7 @@ def _checked(where: str, row: Mapping[str, object], needed: Iterable[str]) -> In
 
 
 def check_length(where: str, story: str) -> None:
-    """Refuse a story far beyond any of the benchmarks'."""
+    """Refuse a story far longer than any benchmark's."""
     if len(story) > LONGEST_STORY:
         raise UserError(
             f"{where}: the story has {len(story):,} characters; allowed: {LONGEST_STORY:,}"
@@ -100,5 +91,4 @@ def check_length(where: str, story: str) -> None:
 
 
 def write_rows(output: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    """Write JSON lines."""
     write_output(output, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

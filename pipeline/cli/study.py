@@ -1,4 +1,4 @@
-"""``tomrl study``: which studies there are, what they say, and which one is in use."""
+"""``tomrl study``: listing, showing and selecting studies."""
 
 from __future__ import annotations
 
@@ -47,11 +47,7 @@ ModelOption = Annotated[
 
 
 def check(root: Path, name: str) -> Study:
-    """A study of this name whose tasks are there and have the rows that it asks for.
-
-    Raises:
-        UserError: If there is no such study, or with every mistake in its file.
-    """
+    """A validated study of this name; UserError for an unknown one, or with every mistake."""
     from pipeline.data.named_tasks import task_mistakes
 
     return find_study(root, name, [task_mistakes])

@@ -1,4 +1,4 @@
-"""``tomrl sweep``: a study in a git worktree at a commit, with a record of what ran."""
+"""``tomrl sweep``: a study in a git worktree at a commit, with a record."""
 
 from __future__ import annotations
 
@@ -79,7 +79,6 @@ def begin(
     allow_edits: bool = False,
     pushing: bool = True,
 ) -> None:
-    """Begin a sweep, or go on with it."""
     from flows.sweeps.record import sweep_folder
     from flows.sweeps.start import ready, study_changed
     from pipeline.cli.study import check
@@ -143,7 +142,7 @@ def status(
 
 
 def _push_owed(folder: SweepFolder) -> None:
-    """Push what a sweep that has ended could not push; exits 1 if it fails again."""
+    """Push what an ended sweep could not push; exits 1 if it fails again."""
     from flows.driver.commands import Commands
     from flows.sweeps.push import NotPushed, push_owed
 
@@ -162,7 +161,7 @@ def _push_owed(folder: SweepFolder) -> None:
 
 
 def _run(folder: SweepFolder, concurrency: int | None, *, pushing: bool) -> None:
-    """Run what is left of a sweep that this process owns; exits 1 if cells or a push fail."""
+    """Run what is left of a sweep owned by this process; exits 1 if cells or a push fail."""
     from pipeline.cli.driving import driven
 
     with driven(folder):

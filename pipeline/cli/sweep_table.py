@@ -1,4 +1,4 @@
-"""How a sweep stands as a table: once, or kept up to date on a terminal while it runs."""
+"""The status of a sweep as a table, once or live."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ _AT_REST = ("waiting", "done")
 
 
 def table_of(rows: Iterable[tuple[str, str, str, str]]) -> Table:
-    """A table of cells, from what :meth:`flows.driver.record.RunStanding.rows` gives."""
     table = make_table(None, ("cell", "state", "attempts", "progress"))
     for row in rows:
         table.add_row(*row)
@@ -31,7 +30,7 @@ def table_of(rows: Iterable[tuple[str, str, str, str]]) -> Table:
 
 
 def live_view(found: RunStanding) -> RenderableType:
-    """The cells that run or went wrong, which fit on a screen, over a line on all."""
+    """The running and failed cells over a summary, to fit on a screen."""
     shown = [row for row in found.rows() if row[1] not in _AT_REST]
     line = Text(f"{found.name}: {found.summary()}")
     return Group(table_of(shown), line) if shown else line
@@ -39,9 +38,9 @@ def live_view(found: RunStanding) -> RenderableType:
 
 @contextmanager
 def shown_live(folder: RunFolder, console: Console) -> Iterator[None]:
-    """Show how a sweep stands while the block runs, in place of the lines that a log file gets.
+    """Show the status of a sweep while the block runs, on a terminal only.
 
-    Only on a terminal; elsewhere nothing is shown here, and each change is a line of its own.
+    Elsewhere each change is a line of its own.
     """
     if not console.is_terminal:
         yield

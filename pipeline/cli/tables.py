@@ -1,4 +1,4 @@
-"""Tables for the terminal: nothing in them is ever cut, however narrow it is."""
+"""Tables for terminals of any width, without cut content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.formats.fitting import FittingTable
 def make_table(title: str | None, texts: Iterable[str], numbers: Iterable[str] = ()) -> Table:
     """An empty table: columns of text, then columns of numbers.
 
-    Headings and cells that are too wide are continued below, and are shown as they are: no markup.
+    Wide headings and cells are wrapped, and shown verbatim: no markup.
     """
     shown = None if title is None else Text(title)
     table = _Plain(title=shown, title_justify="left")
@@ -27,19 +27,19 @@ def make_table(title: str | None, texts: Iterable[str], numbers: Iterable[str] =
 
 
 class _Plain(FittingTable):
-    """A table whose cells hold no markup, as the names in them come from files."""
+    """A table without markup in its cells, whose names come from files."""
 
     def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
         super().add_row(*(Text(c) if isinstance(c, str) else c for c in cells), **options)
 
 
 def make_list() -> Table:
-    """An empty table without headings: a name on each line, and what is said of it."""
+    """An empty table without headings, for names and descriptions."""
     return _List(show_header=False, box=None, padding=(0, 2, 0, 0), collapse_padding=False)
 
 
 class _List(FittingTable):
-    """A table whose columns come with its rows; a long word, as a path, goes on below."""
+    """A table whose columns come with its rows; long words, as paths, are wrapped."""
 
     def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
         super().add_row(*cells, **options)

@@ -1,4 +1,4 @@
-"""The screen: what others wrote is shown on it, never obeyed."""
+"""The screen: foreign text is shown, never obeyed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _USUAL_WIDTH, _NARROWEST = 80, 20
 
 
 class Terminal(Console):
-    """A console that shows control characters in texts, and ends quietly if no one reads on."""
+    """A console that escapes control characters, and ends quietly on a closed pipe."""
 
     @property
     def width(self) -> int:
-        """Characters in a line; a usual width where a terminal says that it has none."""
+        """Characters in a line; a usual width where a terminal reports none."""
         found = super().width
         return found if found >= _NARROWEST else _USUAL_WIDTH
 
@@ -27,13 +27,13 @@ class Terminal(Console):
         self._width = width
 
     def say(self, text: str) -> None:
-        """Print text as it is: no markup, no colours, no line broken."""
+        """Print text verbatim: no markup, colours or wrapping."""
         self.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Render as rich does, but for control characters that are not its own."""
+        """Render as rich does, with foreign control characters escaped."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
@@ -41,6 +41,5 @@ class Terminal(Console):
                 yield Segment(visible(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
-        """End with the status of a closed pipe."""
         drop_standard_output()
         raise SystemExit(CLOSED_PIPE)

@@ -40,7 +40,7 @@ app = typer.Typer(
 
 
 class RuleSet(StrEnum):
-    """Which reading of the stories to take."""
+    """A reading of the stories."""
 
     PLAIN = "plain"
     UPSTREAM = "upstream"
@@ -308,7 +308,7 @@ def _print_agreement(report: Agreement, console: Terminal) -> None:
 
 
 def _language(benchmark: str, rules: RuleSet | None) -> tuple[str, Rules]:
-    """The language of a benchmark or task, and the rules that are named, or its labels'."""
+    """The language of a benchmark or task, with the named rules or its labels'."""
     language = language_of(benchmark)
     if language is None:
         raise UserError(
@@ -341,7 +341,6 @@ def _asked(name: str, benchmark: str | None, row: int) -> tuple[str, Item]:
 
 
 def _suite_rows(name: str, benchmark: str | None) -> dict[str, list[dict[str, Any]]]:
-    """The questions of a cell's suite that the engine can read, by task."""
     return {
         task: [{**asdict(item.example), "line": number} for number, item in enumerate(items, 1)]
         for task, items in items_by_task(name, benchmark).items()

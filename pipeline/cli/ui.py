@@ -53,7 +53,6 @@ def ui(
 
 
 def _link_report(params: Params, root: Path, runs_at: RunsAt) -> None:
-    """Have the report of the study in use lead to these runs, if there is one."""
     page = root / "reports" / params.study.name / "index.html"
     if page.is_file():
         from pipeline.ops.mirror.ran import copied_page, write_with_runs
@@ -78,7 +77,7 @@ def _serve(uri: str, host: str, port: int) -> None:
     """Serve MLflow's application from this process until a signal ends it.
 
     `mlflow ui` starts four workers, a job runner and seven consumers of job queues that nothing
-    here fills: sixteen processes, which outlive a signal to the first.
+    here fills: sixteen processes, which survive a signal to the first.
     """
     import uvicorn
     from mlflow.server.constants import BACKEND_STORE_URI_ENV_VAR

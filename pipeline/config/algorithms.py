@@ -1,7 +1,4 @@
-"""Algorithms: what each needs, and its own settings.
-
-What an algorithm computes from a batch is :func:`pipeline.train.algorithms.estimate`.
-"""
+"""Settings of algorithms; :mod:`pipeline.train.algorithms` computes them."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
 from pipeline.config.section import Fraction, Rate, Section, one_of
 
 Imitated = Literal["answers", "traces", "rule"]
-"""What supervised training imitates: gold answers, true reasoning before them, a rule's answers."""
+"""Targets of supervised training: gold answers, true reasoning before them, a rule's answers."""
 
 Aggregation = Literal[
     "token-mean",
@@ -22,32 +19,26 @@ Aggregation = Literal[
     "seq-mean-token-sum-norm",
     "seq-mean-token-mean",
 ]
-"""How token losses become one number."""
+"""Reduction of token losses to one number."""
 
 
 @dataclass(frozen=True)
 class CriticSettings:
-    """How the critic of an algorithm learns.
-
-    Attributes:
-        learning_rate: AdamW; as the policy's if None.
-        value_clip: Clip range of the critic's change.
-    """
+    """Settings of the critic; ``learning_rate`` (AdamW) is the policy's if None."""
 
     learning_rate: float | None
     value_clip: float
 
 
 class AlgorithmBase(Section):
-    """What all algorithms have.
+    """Properties of an algorithm.
 
     Attributes:
-        samples: Whether it learns from completions of the policy's own.
-        reference: Whether it is held near a reference model.
-        compares: Whether it compares the completions of a prompt, of which there must be two then.
-        weighs: Whether its loss weighs completions by advantages; else it makes them likelier.
-        estimator: Name of verl's advantage estimator, or of the one that the job adds to them; None
-            where there is none.
+        samples: Learns from the policy's own completions.
+        reference: Has a KL penalty against a reference model.
+        compares: Compares the completions of a prompt, so it needs at least two.
+        weighs: Weighs completions by advantages; else it maximises their likelihood.
+        estimator: Name of verl's advantage estimator, or of the one that the job registers.
     """
 
     name: str
@@ -59,12 +50,10 @@ class AlgorithmBase(Section):
 
     @property
     def critic(self) -> CriticSettings | None:
-        """How its critic learns; None where it has none."""
         return None
 
     @classmethod
     def own_settings(cls) -> tuple[str, ...]:
-        """The names of its own settings."""
         return tuple(name for name in cls.model_fields if name != "name")
 
     @model_validator(mode="before")
@@ -104,7 +93,7 @@ class Ppo(AlgorithmBase):
     """PPO (Schulman et al. 2017, arXiv 1707.06347).
 
     Attributes:
-        value_learning_rate: AdamW of the critic; as the policy's if absent.
+        value_learning_rate: AdamW of the critic; the policy's if absent.
         value_clip: Clip range of the critic's change.
         discount: Gamma of the advantages.
         gae_decay: Lambda of the advantages.
@@ -119,7 +108,6 @@ class Ppo(AlgorithmBase):
 
     @property
     def critic(self) -> CriticSettings:
-        """How its critic learns."""
         return CriticSettings(self.value_learning_rate, self.value_clip)
 
 
@@ -127,8 +115,8 @@ class Sft(AlgorithmBase):
     """Imitation of given responses, one for each prompt, without any rollout.
 
     Attributes:
-        imitates: The gold ``answers`` alone; the ``traces`` of true beliefs that lead to them; or
-            the answers of the ``rule`` of the earliest exit, right or wrong.
+        imitates: Gold ``answers``; ``traces`` of true beliefs before them; or the answers of the
+            earliest-exit ``rule``, right or wrong.
     """
 
     name: Literal["sft"] = "sft"
@@ -139,11 +127,10 @@ class Sft(AlgorithmBase):
 
 
 class Rft(AlgorithmBase):
-    """Rejection sampling: of the policy's own completions of a prompt it imitates the right ones.
+    """Rejection-sampling fine-tuning on the right ones of the policy's own completions.
 
-    Yuan et al. 2023, arXiv 2308.01825, where they are drawn from the model that training starts
-    from; here from the policy as it is, which is called online RFT (Shao et al. 2024, arXiv
-    2402.03300, section 5.2). Those that are alike count once.
+    Yuan et al. 2023, arXiv 2308.01825; here online RFT, drawn from the current policy (Shao et al.
+    2024, arXiv 2402.03300, section 5.2). Duplicates count once.
     """
 
     name: Literal["rft"] = "rft"
@@ -157,19 +144,18 @@ Algorithm = Annotated[Grpo | ReinforcePlusPlus | Ppo | Sft | Rft, Field(discrimi
 ALGORITHMS: dict[str, type[AlgorithmBase]] = {
     kind.model_fields["name"].default: kind for kind in get_args(get_args(Algorithm)[0])
 }
-"""Algorithms by name."""
+"""By name."""
 
 AlgorithmName = Annotated[str, one_of(ALGORITHMS)]
 
 
 def with_defaults(name: AlgorithmName) -> Algorithm:
-    """An algorithm with its default settings."""
     found: Algorithm = TypeAdapter(Algorithm).validate_python({"name": name})
     return found
 
 
 def _named(content: object) -> object:
-    """Give every entry of a mapping from names to settings its name."""
+    """Copy the keys of a mapping into its entries as ``name``."""
     if not isinstance(content, dict):
         return content
     return {
@@ -179,4 +165,4 @@ def _named(content: object) -> object:
 
 
 AlgorithmSettings = Annotated[dict[AlgorithmName, Algorithm], BeforeValidator(_named)]
-"""Settings of algorithms by name, as a study writes them."""
+"""By name, as a study writes them."""

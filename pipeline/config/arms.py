@@ -1,4 +1,4 @@
-"""Arms: what the cells of a study that differ in how they are trained differ in."""
+"""Arms: the training variants of a study."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pipeline.config.training import Train
 
 
 def _named(content: object) -> object:
-    """Give the bare name of an algorithm the form that one with settings has."""
+    """Expand the bare name of an algorithm."""
     return {"name": known(content, ALGORITHMS)} if isinstance(content, str) else content
 
 
 class Start(Section):
-    """The cell whose weights another one starts from: that of the same model and seed.
+    """The cell whose weights another one starts from, of the same model and seed.
 
     Attributes:
-        arm: How it was trained.
-        combination: What on; the data of the cell that starts from it if absent or, where the arm
-            does not train on these, the only data that it trains on.
+        arm: Its arm.
+        combination: Its training data; by default those of the cell that starts from it or, if the
+            arm does not train on these, its only data.
     """
 
     arm: Key
@@ -32,7 +32,7 @@ class Start(Section):
 
 
 def _of_arm(content: object) -> object:
-    """Give the bare name of an arm the form that one with its data has."""
+    """Expand the bare name of an arm."""
     if not isinstance(content, str | dict | Start):
         raise ValueError(
             f"found {content!r}; allowed: the name of an arm, or {{arm: NAME, combination: DATA}}"
@@ -41,15 +41,15 @@ def _of_arm(content: object) -> object:
 
 
 class Arm(Section):
-    """One way to train; what it leaves out is as in the study's ``train``.
+    """A training variant; other settings are those of the study's ``train``.
 
-    Beside its own fields it has any of :class:`~pipeline.config.training.Train`.
+    It may set any field of :class:`~pipeline.config.training.Train`.
 
     Attributes:
-        algorithm: Its name, or ``{name: NAME, SETTING: VALUE}``.
-        starts_from: The cell whose weights its cells start from: the name of an arm, or
-            ``{arm: NAME, combination: DATA}``; the base model if absent.
-        combinations: The data that it trains on; all of the grid if absent.
+        algorithm: A name, or ``{name: NAME, SETTING: VALUE}``.
+        starts_from: An arm, or ``{arm: NAME, combination: DATA}``, whose weights its cells start
+            from; the base model if absent.
+        combinations: Its training data; all of the grid if absent.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -60,7 +60,7 @@ class Arm(Section):
 
     @property
     def own(self) -> dict[str, Any]:
-        """What it changes in the study's recipe, as it is written."""
+        """Its changes to the study's recipe."""
         return {
             name: value for name, value in (self.model_extra or {}).items() if value is not None
         }
@@ -81,17 +81,12 @@ class Arm(Section):
         return self
 
     def applied_to(self, recipe: Train) -> Train:
-        """A study's recipe with what the arm changes.
-
-        Raises:
-            ValidationError: If that is no recipe.
-        """
+        """A study's recipe with the arm's changes; ValidationError if that is invalid."""
         length = {"steps": None, "epochs": None} if {"steps", "epochs"} & self.own.keys() else {}
         return Train.model_validate({**dict(recipe), **length, **self.own})
 
 
 def recipe_mistakes(recipe: Train, algorithm: AlgorithmBase) -> Iterator[Mistake]:
-    """Yield the settings of a recipe that its algorithm cannot have, by their places in it."""
     if algorithm.compares and recipe.rollouts == 1:
         why = f"because {algorithm.name} compares the completions of a prompt"
         yield wrong(("rollouts",), 1, f"2 or more, {why}")

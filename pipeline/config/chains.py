@@ -1,4 +1,4 @@
-"""Chains: cells that start from the weights of other cells, and what no chain can be."""
+"""Chains of cells that start from the weights of other cells."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ _SAME = "a cell starts from the cell of its own model and seed"
 
 
 def start_data(own: str, named: str | None, there: Sequence[str]) -> str | None:
-    """The data of the cell that a cell starts from; None where there is no such cell, or several.
+    """The data of the cell that a cell starts from; None if there is none, or several.
 
     Args:
-        own: The data of the cell itself.
-        named: What its arm names.
-        there: What the arm that it starts from trains on.
+        named: The data that its arm names.
+        there: The data of the arm that it starts from.
     """
     if named is not None or own in there:
         wanted = own if named is None else named
@@ -26,7 +25,7 @@ def start_data(own: str, named: str | None, there: Sequence[str]) -> str | None:
 
 
 def chain_mistakes(grid: StudyGrid) -> Iterator[Mistake]:
-    """Yield what arms start from that is not there, what closes a circle, and data of no arm."""
+    """Yield starts from unknown arms or data, and circles."""
     everything = grid.combinations
     data = {name: arm.combinations or everything for name, arm in grid.arms.items()}
     for name, arm in grid.arms.items():
@@ -68,7 +67,6 @@ def _start_mistakes(own: str, arm: Arm, data: Mapping[str, tuple[str, ...]]) -> 
 
 
 def _circles(arms: Mapping[str, Arm]) -> Iterator[Mistake]:
-    """Yield each circle of arms once, at the arm of it that comes first in the file."""
     said: set[str] = set()
     for name in arms:
         way: list[str] = []

@@ -1,4 +1,4 @@
-"""What is trained on, evaluated on and audited: rows of tasks, and how they are put to a model."""
+"""Data of training, evaluation and audit: rows of tasks and their prompts."""
 
 from __future__ import annotations
 
@@ -18,19 +18,17 @@ class Part(Section):
     """Rows taken from one registered task.
 
     Attributes:
-        task: A registered task.
         orders: Belief orders to keep; all if absent.
-        where: Values that fields of the example or of its meta must have, such as
+        where: Required values of fields of the example or of its meta, such as
             ``is_interesting: true`` or ``answer_kind: yes_no``.
         fold: Keep the stories of one fold only; the folds share no story.
-        rule: Keep questions that the rule of the earliest exit answers (``right``), those it does
-            not (``wrong``), or as many of each (``half``), equally many of each order; all if
-            absent.
-        hard: Keep only questions that are left when what learned rules answer is filtered out
-            (:mod:`pipeline.data.hard`), which takes a pool ten times as large.
-        renamed: Tell each of them under other names, agents and containers of a story taking each
-            other's, so that a structure known by heart shows (:mod:`pipeline.data.other_names`).
-        limit: Number of rows to keep, drawn with the study seed; all if absent.
+        rule: Keep questions on which the earliest-exit rule is ``right``, ``wrong``, or ``half`` of
+            each, balanced by order; all if absent.
+        hard: Keep only questions that learned rules do not solve (:mod:`pipeline.data.hard`), from
+            a pool ten times as large.
+        renamed: Permute the names of agents and containers within each story, to expose structures
+            known by heart (:mod:`pipeline.data.other_names`).
+        limit: Rows to keep, drawn with the study seed; all if absent.
     """
 
     task: str
@@ -44,20 +42,20 @@ class Part(Section):
 
 
 class Combination(Section):
-    """What one combination trains on and validates on."""
+    """Training and validation data of one combination."""
 
     train: Listed[Part] = Field(min_length=1)
     validation: Listed[Part] = Field(min_length=1)
 
 
 class Probe(Section):
-    """What training is measured on, beside validation, on the base model and after every epoch.
+    """Measurements on the base model and after every epoch, beside validation.
 
-    It selects nothing and stops nothing: it shows when learning one task helps or hurts the others.
+    They select and stop nothing: they show transfer between tasks.
 
     Attributes:
         columns: Columns of the suite, trained on and others.
-        limit: Rows of each column, at most.
+        limit: Maximum rows of each column.
     """
 
     columns: Listed[str] = Field(min_length=1)
@@ -68,12 +66,10 @@ class Dataset(Section):
     """Training data.
 
     Attributes:
-        split: ``published`` keeps the papers' splits, leaks and all; ``by-story`` fails where a
-            story stands on both sides.
-        prompt: The prompt that training shows.
-        probe: What training is measured on after every epoch; nothing if absent.
-        licence_note: Why data marked non-commercial or evaluation-only may be trained on here;
-            without it such data is refused.
+        split: ``published`` keeps the papers' splits with their leaks; ``by-story`` fails if a
+            story is on both sides.
+        licence_note: Why training on non-commercial or evaluation-only data is allowed here; such
+            data is refused without it.
     """
 
     split: Split
@@ -87,22 +83,18 @@ class SuiteTask(Part):
     """One column of the result table.
 
     Attributes:
-        trained: Combinations that train on this column's kind of question. It may be left out: the
-            report's marks are computed, and the audit refuses a list that the data contradicts.
+        trained: Optional list of the combinations that train on this kind of question: the report's
+            marks are computed, and the audit refuses a wrong list.
     """
 
     trained: Annotated[Listed[str], Distinct] = ()
 
 
 class SideCheck(Part):
-    """A column that is no question about minds: does training on stories cost arithmetic?
+    """A column without beliefs: does training on stories cost arithmetic?
 
-    It is answered once, by the most likely tokens, whatever the study samples otherwise. No rule
-    and no verdict is about it.
-
-    Attributes:
-        prompt: How it is asked, of every cell.
-        max_new_tokens: Longest completion.
+    It is answered once, greedily, whatever the study samples otherwise, and has no rules or
+    verdict.
     """
 
     prompt: Literal["boxed", "compact"] = "boxed"
@@ -110,19 +102,14 @@ class SideCheck(Part):
 
 
 class Suite(Section):
-    """What every cell is asked.
-
-    Attributes:
-        tasks: The evaluation tasks, by column name.
-        side_checks: Further columns, by name.
-    """
+    """The evaluation questions of every cell, by column name."""
 
     tasks: dict[Key, SuiteTask] = Field(min_length=1)
     side_checks: dict[Key, SideCheck] = Field(default={})
 
     @property
     def columns(self) -> dict[str, SuiteTask | SideCheck]:
-        """All columns by name, side-checks last."""
+        """Side-checks last."""
         return {**self.tasks, **self.side_checks}
 
 

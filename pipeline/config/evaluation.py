@@ -1,4 +1,4 @@
-"""How completions are sampled for scoring."""
+"""Sampling and scoring of evaluations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NOT_BY = (
     ("precision", "float32", {"vllm"}, "does not let it be chosen"),
     ("scoring", "answers", {*ENGINES, *SERVED} - {*LIKELIHOODS}, "does not say how likely it is"),
 )
-"""A field, the value that any engine takes, and the engines that take no other, with the reason."""
+"""(field, default, engines that support no other value, reason)."""
 
 
 def _is_usual(precision: object) -> bool:
@@ -22,36 +22,35 @@ def _is_usual(precision: object) -> bool:
 
 
 EACH_STEP = 64
-"""Questions of each column that a kept step is asked, unless the study says otherwise."""
+"""Default number of questions per column for kept steps."""
 
 
 class Evaluate(Section):
-    """How completions are sampled for scoring.
+    """Sampling and scoring of evaluations.
 
     Attributes:
-        engine: What runs the model, see :data:`pipeline.base.plugins.ENGINES`; ``openai`` and
-            ``replay`` are for models of the kinds ``api`` and ``recorded``.
+        engine: See :data:`pipeline.base.plugins.ENGINES`; ``openai`` and ``replay`` are for models
+            of the kinds ``api`` and ``recorded``.
         prompt: Prompt of trained cells.
-        base_prompt: Prompt of base and API cells, where it differs.
-        crossed: Also ask base models with the prompt of trained cells, and trained cells with that
-            of base models, so that what the prompt does can be told from what training does.
-        think: Whether answers to prompts that ask for tags may reason; else an empty thought is
-            pre-filled.
-        samples: Answers to each question; several take a temperature above 0. Accuracy, verdicts
-            and changes are of the first; mean@k, pass@k and majority@k stand beside them.
-        temperature: 0 takes the most likely token.
+        base_prompt: Prompt of base and API cells, if different.
+        crossed: Also ask base models with the prompt of trained cells and vice versa, to separate
+            effects of prompt and training.
+        think: Allow reasoning before tagged answers; else an empty thought is pre-filled.
+        samples: Answers per question; several need a temperature above 0. Accuracy, verdicts and
+            changes use the first; mean@k, pass@k and majority@k are reported beside them.
+        temperature: 0 is greedy.
         top_p: Nucleus.
-        max_new_tokens: Longest completion.
-        tried: Questions, one of each story, on which it is tried whether the reasoning is used: it
-            is edited, and the model goes on from there (0: not tried). Models with weights can.
-        scoring: ``answers`` grades what is written; ``options`` also asks which option of a
-            question is the likeliest, see :mod:`pipeline.evaluate.options`.
+        max_new_tokens: Maximum completion.
+        tried: Questions, one per story, for the test of whether the reasoning is used: it is
+            edited, and the model continues from there (0: none). Needs weights.
+        scoring: ``answers`` grades text; ``options`` also finds the likeliest option, see
+            :mod:`pipeline.evaluate.options`.
         batch: Prompts decoded at once.
-        at: Which weights of a trained cell are asked: those that it ends with (``used``), or also
-            those of every step that it saves (``all``), see :mod:`pipeline.evaluate.along`.
-        each_step: Questions of each column that these are asked at most, pairs whole.
-        precision: Number format of the engine ``hf``; greedy texts of ``bfloat16`` are often others
-            than those of ``float32``, so that columns compare within one alone.
+        at: Weights of a trained cell to evaluate: the final ones (``used``), or also those of every
+            saved step (``all``), see :mod:`pipeline.evaluate.along`.
+        each_step: Maximum questions of each column for saved steps, pairs whole.
+        precision: Number format of the engine ``hf``. Greedy texts of ``bfloat16`` and ``float32``
+            often differ, so columns compare within one format alone.
     """
 
     engine: Annotated[str, one_of((*ENGINES, *SERVED))] = "hf"

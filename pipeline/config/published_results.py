@@ -1,7 +1,7 @@
-"""The results that papers publish, figure by figure, each beside the study that re-runs one.
+"""Published results of papers, for studies that re-run them.
 
-``studies/published/NAME.yaml`` holds what the paper of study ``NAME`` reports in its tables and
-figures, so that a report can set its own numbers beside them.
+``studies/published/NAME.yaml`` has the numbers of the paper of study ``NAME``, for comparison in
+its report.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNITS = MappingProxyType(
         "median words": "words",
     }
 )
-"""In what each measure is published."""
+"""Unit by measure."""
 
 CHANGES = ("change of accuracy", "change of length")
 
@@ -37,12 +37,10 @@ class PublishedFigure(Section):
 
     Attributes:
         model: Key of the model in the study.
-        combination: What it was trained on; absent for the base model.
-        of: ``lowest`` or ``highest`` where the figure is that of all trained cells of the model.
-        column: The column, or several whose questions are taken together.
-        order: The belief order, where the figure is of one.
-        step: The step of training, where it is not that of the model that is evaluated.
-        value: The number, in the unit of its measure.
+        combination: Its training data; absent for the base model.
+        of: ``lowest`` or ``highest`` of all trained cells of the model.
+        column: One or several columns, pooled.
+        step: The training step, if not that of the evaluated model.
         not_run: Why the study does not measure it.
     """
 
@@ -65,20 +63,16 @@ class PublishedFigure(Section):
 
     @property
     def is_trained(self) -> bool:
-        """Whether it is of a trained model."""
         return self.combination is not None or self.of is not None
 
 
 class PublishedTable(Section):
-    """A table or figure of a paper, or what it says in its text.
+    """A table or figure of a paper, or numbers from its text.
 
     Attributes:
-        name: What it is called.
-        measure: What its numbers are; :data:`UNITS` has the unit of each.
-        source: Where it is published.
-        reading: How its numbers are read here, where the source leaves that open.
+        measure: A key of :data:`UNITS`.
+        reading: Interpretation, where the source is ambiguous.
         not_run: Why the study measures nothing of it.
-        figures: Its numbers.
     """
 
     name: Text
@@ -100,27 +94,17 @@ class PublishedTable(Section):
 
 
 class PublishedResults(Section):
-    """The results of a paper that a study re-runs.
-
-    Attributes:
-        paper: The paper, by its number.
-        tables: Its tables and figures.
-    """
+    """The results of a paper that a study re-runs."""
 
     paper: Text
     tables: Listed[PublishedTable]
 
 
 def find_published(root: Path, study: str) -> PublishedResults | None:
-    """The results that the paper of a study publishes; None if there are none.
-
-    Raises:
-        UserError: With every mistake in the file.
-    """
+    """The published results for a study, if any; the UserError lists every mistake in the file."""
     path = published_path(root, study)
     return read_section(path, PublishedResults) if path.is_file() else None
 
 
 def published_path(root: Path, study: str) -> Path:
-    """Where the published results of a study lie."""
     return root / FOLDER / f"{study}.yaml"

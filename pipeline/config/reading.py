@@ -1,4 +1,4 @@
-"""Reading a YAML file as what it should be, with every mistake named at once."""
+"""Reading a YAML file as a model, with every mistake named at once."""
 
 from __future__ import annotations
 
@@ -16,16 +16,11 @@ from pipeline.config.yaml_file import Document, read_yaml
 
 Content = TypeVar("Content", bound=Section)
 Check = Callable[[Any], Iterable[Mistake]]
-"""From a content whose sections are right to what is wrong across them."""
+"""From a valid content to mistakes across its sections."""
 
 
 def read_section(path: Path, form: type[Content], checks: Collection[Check] = ()) -> Content:
-    """Read a file.
-
-    Args:
-        path: The file.
-        form: What it should hold.
-        checks: What else must be right, for forms whose validators take checks as their context.
+    """Read a file as ``form``; ``checks`` are passed to its validators as their context.
 
     Raises:
         UserError: With every mistake in the file: line, field, value found, values allowed.
@@ -36,7 +31,7 @@ def read_section(path: Path, form: type[Content], checks: Collection[Check] = ()
 def check_document(
     path: Path, document: Document, form: type[Content], checks: Collection[Check] = ()
 ) -> Content:
-    """The content of a document as what it should be; takes and raises as :func:`read_section`."""
+    """Validate a document; see :func:`read_section`."""
     content = document.content
     if not isinstance(content, dict):
         found = "a list" if isinstance(content, list) else repr(content)[:80]
@@ -56,9 +51,9 @@ def _across(
     mistakes: Iterable[Mistake],
     checks: Collection[Check],
 ) -> Iterator[Mistake]:
-    """Yield what is wrong across sections, seen without the values that are wrong themselves.
+    """Yield mistakes across sections, ignoring values that are wrong themselves.
 
-    Where such a value is required nothing is seen: pydantic compares sections that are right.
+    Nothing if such a value is required: pydantic compares valid sections only.
     """
     rest = deepcopy(content)
     for mistake in mistakes:
@@ -72,7 +67,7 @@ def _across(
 
 
 def _drop(content: Any, mistake: Mistake) -> None:
-    """Take the field out that a mistake is about; of a list, the whole list."""
+    """Delete the field of a mistake, or the whole list around it."""
     way = list(mistake.place)
     while way and not isinstance(way[-1], str):
         way.pop()

@@ -1,7 +1,7 @@
-"""The reward that training pays: the name of a preset, or that with its own settings.
+"""The reward of training: a preset's name, or the preset with settings.
 
-Training pays strict matches. A preset that pays a benchmark's published rule instead needs the
-reason why, as what that rule can be won by is not what a study means to teach.
+Training pays strict matches. A preset that pays a benchmark's published rule needs a reason, as
+such rules can be gamed.
 """
 
 from __future__ import annotations
@@ -14,38 +14,24 @@ from pipeline.base.plugins import CONTROLS, REWARDS
 from pipeline.config.section import Fraction, Section, Text, known
 
 LENIENT = ("tom-rl",)
-"""The presets that pay a published rule."""
+"""Presets that pay a published rule."""
 
 
 class PlainReward(Section):
-    """A strict preset without settings.
-
-    Attributes:
-        preset: Its name, see :data:`pipeline.base.plugins.REWARDS` and ``CONTROLS``.
-    """
+    """A strict preset without settings: :data:`pipeline.base.plugins.REWARDS` or ``CONTROLS``."""
 
     preset: str
 
 
 class FidelitySettings(Section):
-    """The answer and the beliefs that the reasoning states.
-
-    Attributes:
-        preset: Its name.
-        weight: Weight of the reasoning against the answer.
-    """
+    """Reward of the answer and of the beliefs stated in the reasoning, with the latter's weight."""
 
     preset: Literal["fidelity"]
     weight: Fraction = 0.5
 
 
 class PublishedReward(Section):
-    """A preset that pays a published rule, which may be won by more than right answers.
-
-    Attributes:
-        preset: Its name, one of :data:`LENIENT`.
-        published: Why the study trains with it.
-    """
+    """A preset that pays a published rule, which wrong answers may win, and the reason for it."""
 
     preset: str
     published: Text
@@ -55,11 +41,7 @@ Settings = PlainReward | FidelitySettings | PublishedReward
 
 
 def _named(content: object) -> object:
-    """Give the bare name of a preset the form that one with settings has, and check the name.
-
-    Raises:
-        ValueError: If a preset pays a published rule and nobody says why, or the other way round.
-    """
+    """Expand the bare name of a preset; ValueError if a reason is missing or superfluous."""
     if isinstance(content, str):
         content = {"preset": content}
     if isinstance(content, dict) and "preset" in content:
@@ -82,7 +64,6 @@ def _check_reason(preset: str, given: bool) -> None:
 
 
 def _kind(content: object) -> str:
-    """Which settings a preset has."""
     found = content.get("preset") if isinstance(content, dict) else getattr(content, "preset", "")
     if found in LENIENT:
         return "published"
@@ -96,10 +77,10 @@ RewardSettings = Annotated[
     Discriminator(_kind),
     BeforeValidator(_named),
 ]
-"""A preset with its settings; a study may write the bare name of one."""
+"""A preset with its settings, or its bare name."""
 
 
 def own_settings(reward: Settings) -> dict[str, float]:
-    """The settings of a preset beside its name and the reason for it."""
+    """The settings of a preset, without its name and reason."""
     named = ("preset", "published")
     return {n: getattr(reward, n) for n in type(reward).model_fields if n not in named}

@@ -1,4 +1,4 @@
-"""What all sections of a study share: their base class and the kinds of values."""
+"""Base class and value types of a study's sections."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ OneOrMore = Annotated[
     Field(min_length=1),
     PlainSerializer(_as_written),
 ]
-"""One value or a list of values in a study; always a tuple here."""
+"""One value or a list in a study; always a tuple here."""
 
 
 def known(value: object, names: Collection[str]) -> object:
-    """The value; an error that lists the names unless it is one of them."""
+    """The value, if it is one of the names; else an error that lists them."""
     if not isinstance(value, str) or value not in names:
         allowed = ", ".join(map(repr, names))
         raise PydanticCustomError("unknown_name", "unknown name", {"expected": allowed})
@@ -49,16 +49,14 @@ def known(value: object, names: Collection[str]) -> object:
 
 
 def one_of(names: Collection[str]) -> BeforeValidator:
-    """The check that a value is one of the names, such as the keys of a table."""
     return BeforeValidator(lambda value: known(value, names))
 
 
 Listed = Annotated[tuple[Value, ...], Strict(False)]
-"""A list in a file; always a tuple here."""
+"""A list in a file; a tuple here."""
 
 
 def _no_two_alike(values: tuple[Value, ...] | None) -> tuple[Value, ...] | None:
-    """Refuse a list in which something stands twice."""
     for text, count in Counter(map(shown, values or ())).items():
         if count > 1:
             raise ValueError(f"found {text} twice; keep one of them")
@@ -66,16 +64,16 @@ def _no_two_alike(values: tuple[Value, ...] | None) -> tuple[Value, ...] | None:
 
 
 Distinct = AfterValidator(_no_two_alike)
-"""The check that nothing stands twice in a list."""
+"""Validator against duplicates."""
 
 Text = Annotated[str, Field(min_length=1, max_length=300, pattern=r"\S")]
-"""A line for people: titles and names that others gave."""
+"""A line for people: titles and names."""
 
 Key = Annotated[str, Field(max_length=64, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
-"""A name that becomes part of file names, of which most systems allow 255 bytes."""
+"""A name that becomes part of file names, which most systems limit to 255 bytes."""
 
 FOLDERS = ("audit", "base", "combos", "raw", "sources", "suite")
-"""What lies in the folders of a study; a study or cell of such a name could not be told from it."""
+"""Reserved folder names of a study."""
 
 
 def _no_folder(name: str) -> str:
@@ -89,32 +87,31 @@ FolderKey = Annotated[Key, AfterValidator(_no_folder)]
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Rate = Annotated[float, Field(gt=0, le=10)]
-"""A learning rate; the largest that anybody trains with are below 1."""
+"""A learning rate; usual ones are far below 1."""
 
 Positive = Annotated[int, Field(ge=1, le=1_000_000_000)]
-"""A count of steps, rows or tokens: more than a billion is a slip of the pen."""
+"""A count of steps, rows or tokens; more than a billion is a typing error."""
 
 Rows = Annotated[int, Field(ge=0, le=10_000_000)]
-"""Generated rows: they are kept in memory, and ten million take tens of gigabytes."""
+"""Generated rows, held in memory: ten million take tens of gigabytes."""
 
 Tokens = Annotated[int, Field(ge=1, le=2**21)]
 """A length; the longest context of a published model has a million tokens."""
 
 Batch = Annotated[int, Field(ge=1, le=65_536)]
-"""What goes through a model at once; published recipes have up to a few thousand."""
+"""A batch size; published recipes have up to a few thousand."""
 
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
-"""Of every random stream: NumPy's take 32 bits."""
+"""Seed; NumPy's have 32 bits."""
 
 Threads = Annotated[int, Field(ge=1, le=1024)]
-"""More than any machine has cores, and libraries fail to start them."""
+"""Beyond this, libraries fail to start their threads."""
 
 
 class Section(BaseModel):
-    """Base of all sections: unknown fields are mistakes, values are fixed once read.
+    """Base of all sections: immutable, without unknown fields.
 
-    A value must be of its field's own kind: ``true`` is no number, ``'4'`` no whole number, and a
-    number is neither infinite nor none at all.
+    Types are strict: ``true`` is no number, ``'4'`` no integer; numbers are finite.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)

@@ -1,4 +1,4 @@
-"""Where data comes from: published files, stories of the belief engine, arithmetic."""
+"""Data sources: published files, generated stories, arithmetic."""
 
 from __future__ import annotations
 
@@ -10,32 +10,27 @@ from pipeline.config.section import Fraction, OneOrMore, Positive, Rows, Section
 
 
 class UpstreamSource(Section):
-    """Published files, downloaded or taken from the mirror, verified by digest."""
+    """Published files, downloaded or mirrored, verified by digest."""
 
     kind: Literal["upstream"]
 
 
 class StorySource(Section):
-    """Stories and questions from the belief engine, split by story.
+    """Generated stories and questions, split by story.
 
     Attributes:
-        telling: The surface style: the benchmark's own words, two other styles, or (Hi-ToM only)
-            ``brief`` for tiny models. Another telling than the benchmark's is part of the
-            source's name: ``hi_tom_style_prose``.
+        telling: Surface style: the benchmark's own words, two other styles, or (Hi-ToM only)
+            ``brief`` for tiny models. Other styles are part of the source's name:
+            ``hi_tom_style_prose``.
         small_names: Draw from small pools of names, so that a tiny vocabulary suffices.
-        train: Stories to train on.
-        validation: Stories to validate on.
-        test: Stories to test on.
         pairs: Pairs of stories that differ in one event, with their questions.
-        proof: What the pairs stand up to: ``contrast`` leaves out questions that one simple rule
-            answers right on both stories; ``any`` keeps all.
-        structures: ``apart`` gives training, validation and test stories that differ in structure
-            (their events up to names) as well; ``any`` draws each set for itself.
-        trace: What a demonstration reasons: ``beliefs`` states that of every inner chain before
-            the one asked about; ``recount`` tells who saw or heard of each place, then the belief;
-            ``walk`` says after each line of a recount what is believed by then; ``track`` is a walk
-            that also says of everybody, in each line, whether they are there.
-        seed: Seed of all draws.
+        proof: ``contrast`` leaves out questions that one simple rule answers right on both stories;
+            ``any`` keeps all.
+        structures: ``apart`` separates training, validation and test by structure (events up to
+            names) as well; ``any`` draws each set independently.
+        trace: Reasoning of demonstrations: ``beliefs`` states those of all inner chains;
+            ``recount`` tells who learned of each place, then the belief; ``walk`` adds the belief
+            after each line; ``track`` is a walk that also states everybody's presence in each line.
     """
 
     telling: Literal["benchmark", "prose", "log"] = "benchmark"
@@ -54,12 +49,11 @@ class HiTomSource(StorySource):
     """Hi-ToM-style stories: agents enter, move an object, leave, and may lie about it.
 
     Attributes:
-        agents: Agents in a story.
-        chapters: Chapters of a story; of several values each story draws one.
-        tell: Whether chapters may end with claims; of several values each story draws one.
+        chapters: Number of chapters; each story draws one of several values.
+        tell: Chapters may end with claims; each story draws one of several values.
         noise: Probability of a distractor before each sentence.
-        structure: ``upstream`` keeps to the chapters of the upstream generator; ``free`` is one
-            scene in which agents act, leave and come back in any order.
+        structure: ``upstream`` follows the upstream generator's chapters; ``free`` is one scene
+            with events in any order.
     """
 
     kind: Literal["hi_tom_style"]
@@ -101,12 +95,8 @@ class ArithmeticSource(Section):
     """Generated arithmetic word problems (not GSM8K).
 
     Attributes:
-        train: Problems to train on.
-        test: Problems to test on.
-        largest: The largest number that is added or subtracted.
-        held_out: Test on pairs of numbers that are in no other problem; else on any, so that the
-            test tells whether sums once learned are still known.
-        seed: Seed of all draws.
+        largest: Largest operand.
+        held_out: Test on unseen pairs of numbers; else on any, as a test of retention.
     """
 
     kind: Literal["arithmetic"]
@@ -118,7 +108,7 @@ class ArithmeticSource(Section):
 
 
 def source_name(kind: str, telling: str) -> str:
-    """The name under which tasks find a generated source; ``brief`` has no own name."""
+    """The name under which tasks find a generated source; ``brief`` is not part of it."""
     return kind if telling in ("benchmark", "brief") else f"{kind}_{telling}"
 
 

@@ -1,4 +1,4 @@
-"""A study file as a whole, and what must fit together across its sections."""
+"""A study file, with checks across its sections."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pipeline.config.training import StudyTrain
 
 
 class Study(Section):
-    """One study: a complete description of an experiment."""
+    """A complete description of an experiment."""
 
     name: FolderKey
     title: Text
@@ -44,19 +44,17 @@ class Study(Section):
 
     @property
     def arms(self) -> dict[str, Arm]:
-        """The ways to train by name."""
         if self.grid.arms:
             return self.grid.arms
         names = self.grid.algorithms
         return {name.replace("_", "-"): Arm(algorithm=self.algorithm(name)) for name in names}
 
     def data_of(self, arm: Arm) -> tuple[str, ...]:
-        """The combinations that an arm trains on."""
         return arm.combinations or self.grid.combinations
 
     @model_validator(mode="after")
     def _fits_together(self, info: ValidationInfo) -> Study:
-        """Raise all that is wrong across sections; the context holds further checks of a study."""
+        """Raise all mistakes across sections; the context holds further checks."""
         checks = (_undefined, _misfits, _unlike_its_recipe, *(info.context or ()))
         if found := [mistake for check in checks for mistake in check(self)]:
             raise Mistaken(found)
@@ -64,7 +62,6 @@ class Study(Section):
 
 
 def _undefined(study: Study) -> Iterator[Mistake]:
-    """Yield the names that stand for nothing, or for something else."""
     grid, columns = study.grid, study.suite.tasks
     probe = study.dataset.probe
     named: list[tuple[Place, Collection[str], Collection[str]]] = [
@@ -88,7 +85,7 @@ def _undefined(study: Study) -> Iterator[Mistake]:
 
 
 def _misfits(study: Study) -> Iterator[Mistake]:
-    """Yield what clashes with something in another section."""
+    """Yield conflicts between sections."""
     for mistake in chain_mistakes(study.grid):
         yield mistake.within("grid")
     for key, source in study.acquire.items():  # tasks find generated sources by name
@@ -106,7 +103,7 @@ def _misfits(study: Study) -> Iterator[Mistake]:
 
 
 def _unlike_its_recipe(study: Study) -> Iterator[Mistake]:
-    """Yield what the recipe of an arm cannot be, where the arm says it or else the study."""
+    """Yield conflicts between an arm's algorithm and its recipe."""
     found: dict[Place, Mistake] = {}
     for name, arm in study.arms.items():
         place = ("grid", "arms", name)
@@ -123,7 +120,7 @@ def _unlike_its_recipe(study: Study) -> Iterator[Mistake]:
 
 
 def _short_contexts(study: Study) -> Iterator[Mistake]:
-    """A tiny model must have room for the longest prompt with the longest completion."""
+    """Yield tiny models without room for the longest prompt and completion."""
     needed = study.train.max_prompt_tokens + study.train.max_new_tokens
     for name in study.grid.models:
         model = study.base.models.get(name)
@@ -134,7 +131,6 @@ def _short_contexts(study: Study) -> Iterator[Mistake]:
 
 
 def _unscored_options(study: Study) -> Iterator[Mistake]:
-    """Models without weights do not say how likely an option is."""
     for number, name in enumerate(study.grid.evaluate_only):
         model = study.base.models.get(name)
         if study.evaluate.scoring == "options" and isinstance(model, ApiModel | RecordedModel):

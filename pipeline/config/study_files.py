@@ -12,11 +12,7 @@ from pipeline.config.study import Study
 
 
 def load_study(path: Path, checks: Collection[Check] = ()) -> Study:
-    """Read and validate a study file.
-
-    Args:
-        path: The file; its name is the study's.
-        checks: What else must be right, such as the tasks that it names.
+    """Read and validate a study file, whose name is the study's, with further ``checks``.
 
     Raises:
         UserError: With every mistake in the file: line, field, value found, values allowed.
@@ -30,15 +26,10 @@ def load_study(path: Path, checks: Collection[Check] = ()) -> Study:
 
 
 def study_files(root: Path) -> dict[str, Path]:
-    """The study files of a checkout by name."""
     return {path.stem: path for path in sorted((root / "studies").glob("*.yaml"))}
 
 
 def find_study(root: Path, name: str, checks: Collection[Check] = ()) -> Study:
-    """Load a study of the checkout by name.
-
-    Raises:
-        UserError: If there is none of this name; lists those there are.
-    """
+    """Load a study of the checkout by name; UserError for an unknown one."""
     path = lookup(study_files(root), name, "study")
     return load_study(path, checks)

@@ -25,44 +25,40 @@ def _is_none(value: object) -> bool:
 
 
 Rollouts = Annotated[int, Field(ge=1, le=1024)]
-"""Completions of one prompt."""
+"""Completions per prompt."""
 
 Temperature = Annotated[float, Field(gt=0, le=100)]
 """Of sampling."""
 
 LearningRateSchedule = Literal["constant", "linear"]
-"""How the learning rate goes: it stays, or falls in a line to nothing after the last step."""
+"""Constant, or linear decay to zero after the last step."""
 
 
 class Cluster(Section):
-    """Where and how a cell trains on a cluster.
+    """Resources of a cell's training on a cluster.
 
     The local backend reads ``accelerator``, the limits on time and ``retries`` alone.
 
     Attributes:
-        accelerator: What the cluster's nodes have; ``auto`` is ``a100-80``, for ``backend: local``
-            where the cluster has accelerators.
-        memory: GiB that CUDA offers on each accelerator, if its name stands for another.
-        gpus: Accelerators per node that a cell takes; if absent those of the first row for it in
+        accelerator: Kind of accelerator; ``auto`` is ``a100-80``, with ``backend: local`` only if
+            the cluster has accelerators.
+        memory: GiB per accelerator, if not as its name implies.
+        gpus: Accelerators per node; by default those of its first row in
             ``pipeline/ops/verl/sizes.yaml``.
-        node_gpus: Accelerators of each node, where that is not 8: a cell takes at most so many of
-            one, and all of each where it takes several.
-        nodes: Nodes that a cell takes; those of the row if absent, one if ``gpus`` is given.
-        tensor_parallel: Accelerators that one copy of the rollout model spans; as in the row if
-            absent.
-        offload: Keep parameters and optimiser in the nodes' own memory between steps; as in the row
-            if absent.
-        time_limit_minutes: The job is stopped when its attempts have taken this time, without what
-            they wait for accelerators; three times the plan's estimate if absent, and for
-            ``backend: local`` never.
-        stall_minutes: The job is stopped when it has made no progress for this time; before its
-            first step after 15 minutes at most.
-        host_memory_share: Share of a node's own memory (or of what its container may take) above
-            which a job that has grown saves, ends, and goes on in another attempt; Ray begins to
-            kill at 0.95.
-        retries: How many attempts after a failed one may fail in a row without a new checkpoint;
-            nothing else tries a cell's job again.
-        overrides: More settings of verl, by their dotted names; they win over everything else.
+        node_gpus: Accelerators of each node, if not 8. A cell on several nodes takes all of each.
+        nodes: Nodes; by default as in the row, or one if ``gpus`` is given.
+        tensor_parallel: Accelerators per copy of the rollout model; by default as in the row.
+        offload: Keep parameters and optimiser in host memory between steps; by default as in the
+            row.
+        time_limit_minutes: Limit on the total time of the job's attempts, without waiting for
+            accelerators; by default three times the plan's estimate, and none for ``backend:
+            local``.
+        stall_minutes: Limit on the time without progress; before the first step 15 minutes at most.
+        host_memory_share: Share of host memory (or the container's limit) above which a growing job
+            saves, ends, and resumes in another attempt; Ray begins to kill at 0.95.
+        retries: Consecutive failed attempts without a new checkpoint before giving up; nothing else
+            retries a cell's job.
+        overrides: Further settings of verl by dotted name, with highest precedence.
     """
 
     accelerator: Accelerator | Literal["auto"] = "auto"
@@ -80,15 +76,15 @@ class Cluster(Section):
 
 
 class Lora(Section):
-    """Training few weights: every linear layer but the vocabulary head gets two thin matrices.
+    """LoRA on every linear layer but the vocabulary head.
 
     Hu et al. 2021, arXiv 2106.09685, section 4.1: a layer's weight is W + (alpha / rank) B A, of
-    which B and A are trained. Embeddings, norms and biases stay as they are. With
-    ``precision: bfloat16`` W is held in bfloat16, and with ``backend: verl`` all that is frozen.
+    which B and A are trained. Embeddings, norms and biases are frozen. With ``precision: bfloat16``
+    W is held in bfloat16, and with ``backend: verl`` all that is frozen.
 
     Attributes:
-        rank: Rows of A and columns of B; 512 is the most that vLLM serves.
-        alpha: Scale of their product, which is divided by ``rank``.
+        rank: Rows of A and columns of B; 512 is vLLM's maximum.
+        alpha: Scale of their product, before division by ``rank``.
     """
 
     rank: Annotated[int, Field(ge=1, le=512)] = 32
@@ -104,50 +100,41 @@ _OWNERS = {"fidelity_weight": "the reward; write train.reward: {preset: fidelity
 
 
 class Train(Section):
-    """The training recipe of a cell, whatever its algorithm.
+    """The training recipe of a cell, for all algorithms.
 
     Attributes:
-        backend: ``local`` trains in-process; ``verl`` through a Ray job.
-        cluster: Where and how ``verl`` trains.
-        reward: The reward: the name of a preset, or ``{preset: NAME, SETTING: VALUE}``.
+        backend: ``local`` trains in-process; ``verl`` in a Ray job.
+        cluster: Resources of ``verl``.
+        reward: The name of a preset, or ``{preset: NAME, SETTING: VALUE}``.
         prompts_per_step: Prompts in one rollout batch.
-        rollouts: Completions per prompt; the largest groups that anybody publishes have 512.
-        updates_per_batch: Optimiser steps on each rollout batch (1 = on-policy).
+        rollouts: Completions per prompt; published group sizes reach 512.
+        updates_per_batch: Optimiser steps per rollout batch (1 = on-policy).
         steps: Number of steps; give this or ``epochs``.
         epochs: Passes over the training data; give this or ``steps``.
         learning_rate: AdamW, of the first step.
-        clip_range: Clip range of the probability ratio.
-        clip_range_high: Clip range above 1, where it differs from that below.
+        clip_range_high: Upper clip range, if different.
         dual_clip: Bound on the loss of a token with negative advantage, in units of its advantage;
-            absent: none, with either backend.
-        aggregation: How token losses become one number.
+            none if absent, with either backend.
+        aggregation: Reduction of token losses.
         kl_coefficient: Weight of the KL penalty against the reference model.
         kl_kind: Estimator of the KL divergence (``low_var_kl`` is k3).
-        kl_in_reward: Take the penalty off the reward of each token instead of adding it to the
-            loss.
-        entropy_coefficient: Weight of the entropy bonus.
-        gradient_clip: Largest gradient norm.
-        temperature: Sampling temperature of rollouts.
-        top_p: Nucleus of rollouts.
-        think: Whether responses may reason before they answer; else an empty thought is pre-filled.
+        kl_in_reward: Subtract the penalty from token rewards instead of adding it to the loss.
+        think: Allow reasoning before answers; else an empty thought is pre-filled.
         max_prompt_tokens: Longer prompts are skipped and counted.
-        max_new_tokens: Longest completion.
         validate_every: Steps between validations.
-        save_every: Steps between checkpoints that a killed run resumes from.
-        groups_per_micro_batch: Prompts whose completions go through the model at once, at most.
-        tokens_per_micro_batch: Tokens, padding included, that go through the model at once; a
-            group above it is split, down to single completions.
-        precision: Number format of the forward pass; what is trained and its optimiser stay in
-            float32.
-        device: ``auto`` takes a GPU where there is one.
-        gradient_checkpointing: Recompute activations instead of keeping them; each completion then
-            carries its own copy of the prompt.
-        checkpoint: Which checkpoint is evaluated: ``best`` on validation, or ``last``.
-        lora: Train few weights; all of them if absent.
-        learning_rate_schedule: How the learning rate goes from there; ``linear`` with ``backend:
-            local`` only.
-        allow_no_answers: Train by reward also where the model answers no validation prompt before
-            training, so that there is next to nothing to reward.
+        save_every: Steps between resumable checkpoints.
+        groups_per_micro_batch: Maximum prompts whose completions go through the model at once.
+        tokens_per_micro_batch: Maximum tokens, with padding, that go through the model at once;
+            larger groups are split, down to single completions.
+        precision: Number format of the forward pass; trained weights and optimiser stay in float32.
+        device: ``auto`` uses a GPU if there is one.
+        gradient_checkpointing: Recompute activations; each completion then has its own copy of the
+            prompt.
+        checkpoint: Evaluated checkpoint: ``best`` on validation, or ``last``.
+        lora: Adapters; full training if absent.
+        learning_rate_schedule: ``linear`` with ``backend: local`` only.
+        allow_no_answers: Train by reward even if the model answers no validation prompt before
+            training, so that there is almost nothing to reward.
     """
 
     backend: Annotated[str, one_of(BACKENDS)] = "local"
@@ -204,30 +191,23 @@ class Train(Section):
 
     @property
     def clip_high(self) -> float:
-        """Clip range of the probability ratio above 1."""
         return self.clip_range if self.clip_range_high is None else self.clip_range_high
 
     def holds_reference(self, algorithm: AlgorithmBase) -> bool:
-        """Whether a frozen copy of the policy is held: a penalty or adapters ask for it."""
+        """A frozen copy of the policy is held, for a penalty or adapters."""
         return self.lora is not None or (algorithm.reference and self.kl_coefficient > 0)
 
     def total_steps(self, rows: int) -> int:
-        """The number of steps on a training set of ``rows`` prompts."""
         if self.steps is not None:
             return self.steps
         return math.ceil(rows * (self.epochs or 0) / self.prompts_per_step)
 
 
 class StudyTrain(Train):
-    """The training recipe of a study.
-
-    Attributes:
-        algorithms: Settings of the grid's algorithms, where they differ from the defaults.
-    """
+    """The training recipe of a study; ``algorithms`` has settings that differ from the defaults."""
 
     algorithms: AlgorithmSettings = Field(default={})
 
     @property
     def recipe(self) -> Train:
-        """The recipe that all cells share."""
         return Train(**{name: getattr(self, name) for name in Train.model_fields})

@@ -1,4 +1,4 @@
-"""YAML 1.2 as the pipeline reads and writes it: plain values, and the lines they stand in."""
+"""Reading and writing YAML 1.2, with line numbers."""
 
 from __future__ import annotations
 
@@ -22,20 +22,19 @@ LARGEST_FILE = 512 << 10
 DEEPEST = 20
 """Levels; ``params.yaml`` has 8."""
 MOST_VALUES = 50_000
-"""Of a file, those counted again that aliases repeat."""
+"""Of a file, with repetitions by aliases."""
 LONGEST_NUMBER = 40
 """Characters."""
 _WIDEST = 10_000
-"""Characters of a written line, so that none is folded."""
+"""Width of written lines, so that none is folded."""
 
 
 class _Constructor(SafeConstructor):
-    """ruamel's safe constructor: a name is text and stands once in a section, numbers are short."""
+    """ruamel's safe constructor with string keys, without duplicates, and with short numbers."""
 
     def check_mapping_key(
         self, node: Any, key_node: Any, mapping: Any, key: Any, value: Any
     ) -> bool:
-        """Refuse a name that is no text or stands in the section already."""
         if not isinstance(key, str):
             text = f"found the name {shown(key)} that is not text; put it in quotes, or change it"
             raise ConstructorError(problem=text, problem_mark=key_node.start_mark)
@@ -47,7 +46,7 @@ class _Constructor(SafeConstructor):
         return True
 
     def construct_non_recursive_object(self, node: Any, tag: str | None = None) -> Any:
-        """Refuse what is none of its kind, and numbers that Python would not write out."""
+        """Refuse values that do not match their tag, and numbers too long for Python to print."""
         kind = node.tag.removeprefix("tag:yaml.org,2002:")
         if kind == "int" and len(node.value) > LONGEST_NUMBER:
             text = f"found a number of {len(node.value):,} digits; at most {LONGEST_NUMBER} allowed"
@@ -67,12 +66,7 @@ def _yaml() -> YAML:
 
 
 def write_yaml(content: object, flow: bool | None = False) -> str:
-    """A content as YAML.
-
-    Args:
-        content: Plain values.
-        flow: Whether in braces and brackets; None: the innermost sections and lists alone.
-    """
+    """Plain values as YAML; ``flow`` None puts innermost sections and lists in brackets."""
     yaml = _yaml()
     yaml.default_flow_style, yaml.width = flow, _WIDEST
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
@@ -83,18 +77,13 @@ def write_yaml(content: object, flow: bool | None = False) -> str:
 
 @dataclass(frozen=True)
 class Document:
-    """The content of a YAML file.
-
-    Attributes:
-        content: Its values.
-        node: Where they stand.
-    """
+    """The content of a YAML file; ``node`` holds the positions."""
 
     content: object
     node: Node
 
     def line(self, place: Place) -> int:
-        """The line of a value; of what is missing, that of the section which lacks it."""
+        """The line of a value, or of the section that lacks it."""
         node, line = self.node, 1
         for part in place:
             inside = [each for each in _inside(node) if each[0] == part]
@@ -106,7 +95,7 @@ class Document:
 
 
 def _inside(node: Node) -> list[tuple[str | int, Any, Node]]:
-    """(name or position, its mark, value) of all in a section or list, what is merged first."""
+    """(name or index, its mark, value) of all in a section or list, merged ones first."""
     if isinstance(node, MappingNode):
         pairs = [*(node.merge or ()), *node.value]
         return [(_name(key), key.start_mark, value) for key, value in pairs]
@@ -119,7 +108,7 @@ def _name(key: Node) -> str:
 
 
 def _place_of(node: Node, index: int) -> Place:
-    """The way to the name or value that begins at a character of the file."""
+    """The path of the name or value at a character of the file."""
     for part, mark, value in _inside(node):
         if index in (mark.index, value.start_mark.index):
             return (part,)
@@ -129,20 +118,11 @@ def _place_of(node: Node, index: int) -> Place:
 
 
 def read_yaml(path: Path) -> Document:
-    """Read a YAML file.
-
-    Raises:
-        UserError: If it is missing, too large, no UTF-8, no YAML, or holds nothing.
-    """
+    """Read a YAML file; UserError if it is missing, too large, not UTF-8, not YAML, or empty."""
     return parse_yaml(path, read_bytes(path))
 
 
 def parse_yaml(path: Path, data: bytes) -> Document:
-    """The content of a YAML file that holds, or is to hold, these bytes.
-
-    Raises:
-        UserError: As :func:`read_yaml` does.
-    """
     text, yaml = _text(path, data), _yaml()
     try:
         node = yaml.compose(text)
@@ -169,7 +149,6 @@ def parse_yaml(path: Path, data: bytes) -> Document:
 
 
 def _values_in(path: Path, node: Node, known: dict[int, int], depth: int = 0) -> int:
-    """The number of values in one, as often as aliases repeat them."""
     if depth > DEEPEST:  # an alias may be of what it stands in
         line = node.start_mark.line + 1
         raise UserError(f"{path} is not valid YAML: line {line}: nested more than {DEEPEST} levels")
@@ -180,11 +159,6 @@ def _values_in(path: Path, node: Node, known: dict[int, int], depth: int = 0) ->
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a YAML file.
-
-    Raises:
-        UserError: If it is missing, cannot be read, or is too large.
-    """
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -213,7 +187,7 @@ def _text(path: Path, data: bytes) -> str:
 
 
 def _said(error: MarkedYAMLError) -> str:
-    """What the parser says, with its line, on one line."""
+    """The parser's message with its line, on one line."""
     parts = ((error.context_mark, error.context), (error.problem_mark, error.problem))
     said = (f"line {mark.line + 1}: {text}" for mark, text in parts if mark and text)
     return repr(", ".join(said) or str(error))[1:-1][:300]

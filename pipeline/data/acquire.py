@@ -32,7 +32,7 @@ from pipeline.formats.download import (
 from pipeline.formats.download import verify as verify_file
 
 UNAVAILABLE = "UNAVAILABLE.txt"
-"""What an optional source leaves in place of its files where they cannot be had."""
+"""A note in place of an optional source that could not be acquired."""
 
 
 _UNAVAILABLE = (
@@ -42,7 +42,7 @@ _UNAVAILABLE = (
 
 
 class Unreachable(UserError):
-    """A file is neither in the mirror nor to be had from its address."""
+    """A file is neither in the mirror nor available from its address."""
 
 
 def acquire(
@@ -59,23 +59,19 @@ def acquire(
     """Bring every file of a source into a folder.
 
     Args:
-        source: Name of the source, a key of ``SOURCES``.
-        target: The folder that receives the files themselves. Files that are there and whole are
-            kept; others of the same name are replaced.
-        mirror: A folder with one subfolder per source to copy from instead of downloading.
-        known: Folders that may hold files of this source already, such as those of other studies;
-            whole ones are copied.
-        offline: Never use the network.
-        parts: Where unfinished downloads are kept between runs; the target by default.
-        progress: Whether to draw a progress bar, if there is a terminal.
-        patience: Retries and timeouts.
+        source: A key of ``SOURCES``.
+        target: The folder for the files. Intact files are kept; others of the same name are
+            replaced.
+        mirror: A folder with one subfolder per source, in place of downloads.
+        known: Folders that may hold intact files of this source, such as other studies'.
+        parts: Folder of unfinished downloads; the target by default.
 
     Returns:
-        The files, in the order of the table; none of an optional source that is out of reach, in
-        whose folder ``UNAVAILABLE.txt`` then says why.
+        The files, in the order of the table; none of an unavailable optional source, whose folder
+        then holds ``UNAVAILABLE.txt`` with the reason.
 
     Raises:
-        UserError: If a file is missing, truncated or altered, or cannot be had.
+        UserError: If a file is missing, truncated, altered or unavailable.
     """
     wanted, note = get_source(source), target / UNAVAILABLE
     with progress_bar(progress) as report:
@@ -97,11 +93,7 @@ def acquire(
 
 
 def verify(path: Path, file: SourceFile) -> None:
-    """Compare a file on disk with its pinned size and digest.
-
-    Raises:
-        UserError: If it is missing, truncated or altered.
-    """
+    """Compare a file with its pinned size and digest; UserError if they differ."""
     verify_file(path, Expected(file.bytes, file.sha256), _described(file))
 
 
@@ -181,7 +173,6 @@ class _Fetcher:
         scratch.replace(self.target / file.name)
 
     def _download(self, file: SourceFile) -> Path:
-        """A verified download."""
         part = self.parts / f"{file.name}.{(file.sha256 or 'unpinned')[:12]}.part"
         remote = RemoteFile(file.name, file.url, Expected(file.bytes, file.sha256))
         try:

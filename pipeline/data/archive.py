@@ -35,7 +35,7 @@ _DAMAGE = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much an archive may unpack to."""
+    """Limits on unpacked archives."""
 
     files: int = 10_000
     bytes: int = 1 << 30
@@ -45,10 +45,7 @@ DEFAULT_LIMITS = Limits()
 
 
 def unpack(archive: Path, folder: Path, limits: Limits = DEFAULT_LIMITS) -> list[Path]:
-    """Unpack an archive into a folder that does not exist yet, all of it or nothing.
-
-    Returns:
-        The files, in the archive's order.
+    """Unpack an archive into a new folder, all of it or nothing; return the files in order.
 
     Raises:
         UserError: If the archive is damaged, unsafe or too large.
@@ -85,7 +82,6 @@ class _Writer:
         root.mkdir()
 
     def write(self, name: str, source: IO[bytes]) -> None:
-        """Write one member."""
         path = self._place(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as out:
@@ -96,7 +92,6 @@ class _Writer:
                 out.write(chunk)
 
     def refuse(self, name: str, why: str) -> NoReturn:
-        """Raise the error that says which member is refused and why."""
         raise UserError(f"{self.archive}: member {name!r} refused: {why}")
 
     def _place(self, name: str) -> Path:
@@ -145,14 +140,13 @@ def _read_tar(archive: Path, writer: _Writer) -> None:
 
 
 class _Bounded:
-    """A stream that ends in a refusal beyond so many bytes, whatever the tar's headers claim."""
+    """A stream that refuses to exceed its limit, whatever the tar's headers claim."""
 
     def __init__(self, source: IO[bytes], limit: int, writer: _Writer) -> None:
         self._source, self._limit, self._writer = source, limit, writer
         self._given = 0
 
     def read(self, size: int) -> bytes:
-        """Read up to ``size`` bytes."""
         chunk = self._source.read(size)
         self._given += len(chunk)
         if self._given > self._limit:

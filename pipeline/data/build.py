@@ -1,4 +1,4 @@
-"""Building datasets: parts of registered tasks, combined, checked for leaks, and written."""
+"""Building datasets from parts of registered tasks, checked for leaks."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 
 def select(raw: Path, part: Part, seed: int) -> list[Example]:
-    """The examples that a part asks for, in upstream's order.
+    """The examples of a part, in upstream's order.
 
     Counterfactual pairs stay whole: where the conditions fit one member only, both are left out.
 
     Raises:
-        UserError: If fewer than ``limit`` examples are there, or none at all, or if ``limit`` would
-            part a pair.
+        UserError: For too few examples, or a ``limit`` that splits a pair.
     """
     examples = _selected(raw, part, seed)
     return under_other_names(examples) if part.renamed else examples
@@ -63,7 +62,7 @@ def _selected(raw: Path, part: Part, seed: int) -> list[Example]:
 
 
 def _fitting(raw: Path, part: Part) -> list[Example]:
-    """The examples that fit a part's conditions, pairs whole, whatever rules say of them."""
+    """The examples that fit a part's conditions, pairs whole, before filtering by rules."""
     task = registry.get(part.task)
     everything = _examples_of(raw, task)
     if not everything:
@@ -81,7 +80,7 @@ def _fitting(raw: Path, part: Part) -> list[Example]:
 
 @lru_cache(maxsize=4)  # the columns where a rule is right and where it is wrong share a pool
 def _hard_ones(raw: Path, pool: str, seed: int, stamp: Stamp) -> tuple[Example, ...]:
-    """The hard ones of the examples that fit a part, which stands here as JSON."""
+    """The hard examples of a part (as JSON)."""
     part = Part.model_validate_json(pool)
     examples = _fitting(raw, part)
     kinds = [(example.order, rule_is_right(example)) for example in examples]
@@ -114,7 +113,6 @@ def _field(example: Example, name: str) -> object:
 
 
 def select_parts(raw: Path, parts: Iterable[Part], seed: int) -> list[Example]:
-    """The examples of several parts, one after the other."""
     return [example for part in parts for example in select(raw, part, seed)]
 
 
@@ -123,13 +121,7 @@ def select_written(
 ) -> list[Example] | None:
     """The examples of a set that was written before, without drawing them again.
 
-    Args:
-        raw: Folder of the raw sources.
-        parts: What the set consists of.
-        written: The ids of its rows, in order.
-
-    Returns:
-        None where some row fits none of the parts, or there are more or fewer than they ask for.
+    None where the ids ``written`` do not match the parts.
     """
     fitting = {example.id: example for part in parts for example in _fitting(raw, part)}
     asked = sum(len(_fitting(raw, part)) if part.limit is None else part.limit for part in parts)
@@ -140,7 +132,6 @@ def select_written(
 
 
 def select_probe(raw: Path, probe: ProbeEntry) -> dict[str, list[Example]]:
-    """For every column of a probe some of the examples that the suite has for it."""
     found = {}
     for name, column in probe.columns.items():
         examples = select(raw, column, seed=0)
@@ -151,10 +142,7 @@ def select_probe(raw: Path, probe: ProbeEntry) -> dict[str, list[Example]]:
 
 
 def check_stories_apart(entry: DatasetEntry, sets: dict[str, list[Example]]) -> dict[str, int]:
-    """Count stories that stand in more than one set; refuse them under ``by-story``.
-
-    Returns:
-        Number of shared stories for each pair of sets, such as ``train/validation``.
+    """Count stories in more than one set by pair of sets, such as ``train/validation``.
 
     Raises:
         UserError: If a story is shared and the study does not say ``published``.
@@ -177,7 +165,7 @@ def check_stories_apart(entry: DatasetEntry, sets: dict[str, list[Example]]) -> 
 
 
 def check_licences(entry: DatasetEntry) -> dict[str, str]:
-    """The licence of every upstream source trained on; refuse restricted ones.
+    """The licence of every upstream source trained on.
 
     Raises:
         UserError: If a source is non-commercial or evaluation-only and the study gives no

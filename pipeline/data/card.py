@@ -1,4 +1,4 @@
-"""``card.json``: what a person should know of a dataset, or of what a base model was shown."""
+"""``card.json``: contents of a dataset, or the training data of a base model."""
 
 from __future__ import annotations
 
@@ -19,14 +19,10 @@ class SetCard(Record):
     """One set of a dataset.
 
     Attributes:
-        rows: Number of rows.
-        stories: Number of stories.
-        orders: Rows by belief order.
-        benchmarks: Rows by benchmark.
         orders_of: Rows by belief order, for each benchmark.
-        gold: Rows by where their gold answer comes from, for benchmarks whose own may be missing.
-        structures: Number of stories that differ in more than names, of those that can be read.
-        unread: Rows of which no structure is known.
+        gold: Rows by source of the gold answer, for benchmarks whose own may be missing.
+        structures: Number of distinct structures among readable stories.
+        unread: Rows of unknown structure.
         portions: Rows by source, task and order.
     """
 
@@ -42,7 +38,6 @@ class SetCard(Record):
 
     @classmethod
     def of(cls, examples: Sequence[Example], origin: Origin) -> Self:
-        """Count the examples of a set, whose origin is known already."""
         names = sorted({example.benchmark for example in examples})
         sources = (e.meta["gold_source"] for e in examples if "gold_source" in e.meta)
         return cls(
@@ -67,12 +62,9 @@ class DatasetCard(Record):
     """One combination.
 
     Attributes:
-        split: How its sets are kept apart.
-        prompt: How its examples are put to the model.
-        licences: The licence of every upstream source trained on.
+        split: Rule that separates its sets.
         licence_note: Why restricted sources may be used.
-        stories_shared: Stories that stand in both sets, by pair, such as ``train/validation``.
-        sets: What is in each set.
+        stories_shared: Stories in both sets, by pair, such as ``train/validation``.
     """
 
     split: Split
@@ -84,16 +76,7 @@ class DatasetCard(Record):
 
     @classmethod
     def read_of(cls, path: Path, key: str, entry: DatasetEntry) -> Self:
-        """Read the card of a combination.
-
-        Args:
-            path: The file.
-            key: The combination.
-            entry: What it is made of.
-
-        Raises:
-            UserError: If it is missing, damaged, or of another study's combination.
-        """
+        """Read the card of the combination ``key``; UserError unless it matches ``entry``."""
         made_by = f"dataset@{key}"
         found = cls.read(path, made_by)
         refuse_foreign(path, "prompt", [found.prompt], [entry.prompt], made_by)
@@ -110,7 +93,6 @@ class DatasetCard(Record):
         shared: dict[str, int],
         acquired: Iterable[Source],
     ) -> Self:
-        """Describe the sets of a combination, drawn from acquired sources."""
         sources = tuple(acquired)
         return cls(
             split=entry.split,
@@ -126,16 +108,11 @@ class DatasetCard(Record):
 
 
 NOT_KNOWN = "not known beyond its name"
-"""What is known of the training of a model that others made."""
+"""The note on models with undocumented training data."""
 
 
 class BaseCard(RecordOfModel):
-    """What a base model was shown before this study trained it.
-
-    Attributes:
-        note: What is known.
-        shown: Its demonstrations; drills are of no task and not counted. None where nobody knows.
-    """
+    """Training data of a base model, as documented; ``shown`` has demonstrations without drills."""
 
     note: str
     shown: SetCard | None = None

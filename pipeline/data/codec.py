@@ -34,7 +34,7 @@ Content = TypeVar("Content")
 
 
 class Fields(TypedDict):
-    """What both layouts hold of an example, beside its task and its gold answer."""
+    """The fields of an example in both layouts, beside task and gold answer."""
 
     id: str
     benchmark: str
@@ -71,22 +71,16 @@ _dataset_rows = TypeAdapter(list[_DatasetRow])
 
 @dataclass(frozen=True, slots=True)
 class Prompted:
-    """A row of a dataset: an example and how it is put to the model."""
+    """A row of a dataset: an example and its prompt."""
 
     prompt: Messages
     example: Example
 
 
 def example_of(info: Mapping[str, object], task: str, answer: str) -> Example:
-    """The example that a row of a dataset stands for.
+    """The example of a dataset's row, from ``extra_info``, ``data_source`` and gold answer.
 
-    Args:
-        info: The row's ``extra_info``; what others have added to it is left alone.
-        task: The row's ``data_source``.
-        answer: The row's gold answer.
-
-    Raises:
-        UserError: If a field is missing or of another type.
+    Fields added by others are ignored; UserError for a missing field or a wrong type.
     """
     try:
         return _decoded(_fields.validate_python(info), task, answer)
@@ -95,7 +89,6 @@ def example_of(info: Mapping[str, object], task: str, answer: str) -> Example:
 
 
 def write_examples(path: Path, examples: Sequence[Example]) -> None:
-    """Write the parquet file of a suite's column."""
     rows = [{**_encoded(e), "task": e.task, "answer": e.answer} for e in examples]
     frame = pd.DataFrame(rows, columns=list(_SUITE))
     frame["order"] = frame["order"].astype("Int64")
@@ -103,21 +96,12 @@ def write_examples(path: Path, examples: Sequence[Example]) -> None:
 
 
 def read_examples(path: Path) -> list[Example]:
-    """Read examples written by :func:`write_examples`.
-
-    Raises:
-        UserError: If the file is missing, not readable, empty, or in another layout.
-    """
     rows = _rows(path, _SUITE, "suite", _suite_rows)
     return [_decoded(row, row["task"], row["answer"]) for row in rows]
 
 
 def read_column(path: Path, task: str) -> list[Example]:
-    """Read the examples of a suite's column.
-
-    Raises:
-        UserError: As :func:`read_examples`, and if the column is of another task.
-    """
+    """Read the examples of a suite's column; UserError if it is of another task."""
     examples = read_examples(path)
     refuse_foreign(path, "task", [example.task for example in examples], [task], "suite")
     return examples
@@ -126,7 +110,6 @@ def read_column(path: Path, task: str) -> list[Example]:
 def write_dataset(
     path: Path, examples: Sequence[Example], prompt: Callable[[Example], Messages], split: str
 ) -> None:
-    """Write the parquet file of one split of a dataset."""
     rows = [
         {
             "data_source": example.task,
@@ -141,11 +124,6 @@ def write_dataset(
 
 
 def read_dataset(path: Path) -> list[Prompted]:
-    """Read the rows written by :func:`write_dataset`.
-
-    Raises:
-        UserError: If the file is missing, not readable, empty, or in another layout.
-    """
     rows = _rows(path, _DATASET, f"dataset@{_combination(path)}", _dataset_rows)
     return [
         Prompted(
@@ -191,7 +169,7 @@ def _decoded(fields: Fields, task: str, answer: str) -> Example:
 
 
 def _combination(path: Path) -> str:
-    """The combination that a file is of, by its place in ``combos/KEY``."""
+    """The combination of a file in ``combos/KEY``."""
     folder = path.parent.parent if path.parent.name == "probe" else path.parent
     return folder.name
 
@@ -199,7 +177,7 @@ def _combination(path: Path) -> str:
 def _rows(
     path: Path, columns: Sequence[str], made_by: str, rows: TypeAdapter[list[Content]]
 ) -> list[Content]:
-    """The rows of a parquet file that a stage has made, checked."""
+    """The validated rows of a stage's parquet file; UserError if missing, damaged or empty."""
     from pyarrow import ArrowException, parquet  # type: ignore[import-untyped]
 
     try:

@@ -1,7 +1,7 @@
-"""How a column of results is connected to what a model was shown: computed, never declared.
+"""The connection of a column of results to a model's training data: computed, never declared.
 
-One column may be connected in several ways; the strongest is its mark. The numbers of a column say
-as much about generalisation as its mark allows.
+The strongest connection of a column is its mark, which limits what its numbers say about
+generalisation.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pipeline.formats.records import Record
 
 
 class Connection(StrEnum):
-    """What a column has in common with what a model was shown, the strongest first."""
+    """Kinds of overlap with the training data, the strongest first."""
 
     TRAINED = "trained"
     """Reinforcement learning paid answers to questions of its kind: one generator, one telling,
@@ -24,7 +24,7 @@ class Connection(StrEnum):
     """The warm start showed questions of its kind with their answers."""
 
     SHARING_STORIES = "sharing stories"
-    """Other questions, or other words, about the very stories that the model was shown."""
+    """Other questions, or other words, about stories from training."""
 
     SHARING_STRUCTURES = "sharing structures"
     """Other stories with the same events under other names."""
@@ -44,53 +44,39 @@ MEANINGS = {
     Connection.SAME_GENERATOR: "its generator was shown",
     Connection.HELD_OUT: "nothing of it was shown",
 }
-"""What each connection means, in a few words."""
 
 
 class Mark(Record):
-    """The strongest connection of a column.
-
-    Attributes:
-        connection: What it is.
-        rows: Rows of the column that have it.
-        of: Rows of the column.
-    """
+    """The strongest connection of a column, with the number of rows that have it."""
 
     connection: Connection
     rows: int
     of: int
 
     def text(self) -> str:
-        """The connection, with its share of the rows where it is not all of them."""
+        """With its share of the rows where it is not all of them."""
         if self.rows == self.of:
             return str(self.connection)
         return f"{self.connection} ({_percent(self.rows, self.of)} %)"
 
 
 def _percent(rows: int, of: int) -> str:
-    """A share that is neither none nor all as a percentage that is neither 0 nor 100."""
+    """A percentage strictly between 0 and 100."""
     return f"{min(99, max(1, round(100 * rows / of)))}"
 
 
 class Shown(Record):
-    """Everything that a model was shown before a column was asked of it.
-
-    Attributes:
-        trained: What reinforcement learning trained on; None where nothing was trained.
-        demonstrated: What the base model was made with; None where nobody knows.
-    """
+    """Training data of a model: by reinforcement learning, if any, and of its base, if known."""
 
     trained: Origin | None = None
     demonstrated: Origin | None = None
 
     @property
     def origins(self) -> Sequence[Origin]:
-        """What is known to have been shown."""
         return [origin for origin in (self.trained, self.demonstrated) if origin is not None]
 
 
 def mark(column: Origin, shown: Shown) -> Mark:
-    """How a column is connected to what a model was shown: the strongest connection."""
     for connection, count in _COUNTS.items():
         if rows := count(column, shown):
             return Mark(connection=connection, rows=rows, of=column.rows)
@@ -98,7 +84,7 @@ def mark(column: Origin, shown: Shown) -> Mark:
 
 
 def connections(column: Origin, shown: Shown) -> dict[Connection, int]:
-    """The rows of a column by each connection that they have; all rows if there is none."""
+    """The rows of a column by connection; held out if there is none."""
     counted = {connection: count(column, shown) for connection, count in _COUNTS.items()}
     found = {connection: rows for connection, rows in counted.items() if rows}
     return found or {Connection.HELD_OUT: column.rows}

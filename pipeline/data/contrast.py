@@ -1,11 +1,11 @@
-"""Choosing questions by whether a rule answers them that learns nothing.
+"""Choosing questions by the answer of a shortcut rule.
 
 The rule is that of the earliest exit, the best one on Hi-ToM: where the object was when the first
-agent of the chain left for good (whoever came back has not left). Trained where it is right
-throughout, a model may learn it; trained where it is right half of the time, it gains nothing by
-it. So that no other rule takes its place, a choice among *hard* questions leaves out what learned
-rules answer (:mod:`pipeline.data.hard`); in every other choice the runner-up, the place named last,
-is right half of the time.
+agent of the chain left for good (whoever came back has not left). A model may learn it from data
+where it is always right; where it is right half of the time, it is useless. So that no other rule
+takes its place, a choice among *hard* questions leaves out those that learned rules answer
+(:mod:`pipeline.data.hard`); in every other choice the runner-up, the place named last, is right
+half of the time.
 """
 
 from __future__ import annotations
@@ -28,11 +28,7 @@ Contrast = Literal["right", "wrong", "half"]
 
 
 def answer_by_rule(example: Example) -> str:
-    """What the rule of the earliest exit answers; empty where it has no answer.
-
-    Raises:
-        UserError: If the belief engine cannot read its benchmark.
-    """
+    """The answer of the earliest-exit rule, or empty; UserError for an unreadable benchmark."""
     language = _readable(example)
     story = language.in_full(example.story)
     return guess(RULE, language.name, story, example.question, example.choices) or ""
@@ -49,20 +45,11 @@ def _readable(example: Example) -> Language:
 
 
 def rule_is_right(example: Example) -> bool:
-    """Whether the rule of the earliest exit answers an example.
-
-    Raises:
-        UserError: If the belief engine cannot read its benchmark.
-    """
     return answer_by_rule(example) == example.answer
 
 
 def last_named(example: Example) -> str:
-    """The container that a story names last, true or claimed; empty if it names none.
-
-    Raises:
-        UserError: As :func:`answer_by_rule`.
-    """
+    """The container that a story names last, true or claimed; empty if it names none."""
     language = _readable(example)
     try:
         asked = language.question(example.question)
@@ -87,15 +74,12 @@ def contrasting(
     """As many examples of each belief order, and with ``half`` of each kind, in order.
 
     Args:
-        examples: What to choose from.
-        contrast: Those the rule answers, those it does not, or half of each.
-        limit: Examples at most; as many as there are if None.
-        random: Decides which are left out.
-        hard: Whether they are hard ones already. If not, half of the answers of each order and kind
-            are the place that the story names last.
+        contrast: Examples on which the rule is right, wrong, or half of each.
+        hard: The pool is filtered already. If not, half of the answers of each order and kind are
+            the place that the story names last.
 
     Raises:
-        UserError: If an order lacks examples of a kind, or they cannot be as many of each.
+        UserError: If an order lacks examples of a kind, or balance is impossible.
     """
     kinds = {"right": (True,), "wrong": (False,), "half": (True, False)}[contrast]
     lasts = (None,) if hard else (True, False)

@@ -1,7 +1,7 @@
-"""Are there as many rows as a study asks for, as far as that is known before data are made?
+"""Row counts against what a study asks for, before data are made.
 
-A generated story of Hi-ToM's kind has one question of each belief order, so that its rows can be
-counted. What a filter leaves of them, only the stage ``dataset`` can tell.
+A generated story of Hi-ToM's kind has one question of each belief order, so its rows can be
+counted. The effect of filters is known in the stage ``dataset`` only.
 """
 
 from __future__ import annotations
@@ -21,13 +21,7 @@ _KINDS = {"right": 1, "wrong": 1, "half": 2}
 
 
 def row_mistakes(part: Part, task: Task, acquired: Mapping[str, Source]) -> Iterator[Mistake]:
-    """Yield what leaves a part with fewer rows than it asks for.
-
-    Args:
-        part: The part.
-        task: Its task.
-        acquired: The study's sources.
-    """
+    """Yield the reasons why a part has too few rows."""
     yield from _rule_mistakes(part, task)
     name = task.sources[0]
     split, source = _SPLITS.get(task.name.removeprefix(name)), acquired.get(name)
@@ -51,7 +45,7 @@ def row_mistakes(part: Part, task: Task, acquired: Mapping[str, Source]) -> Iter
 
 
 def _rule_mistakes(part: Part, task: Task) -> Iterator[Mistake]:
-    """Yield a rule on stories that it cannot read, and a limit that cannot be shared out."""
+    """Yield rules on unreadable stories, and limits that cannot be divided evenly."""
     if part.rule is None:
         return
     if language_of(task.benchmark) is None:

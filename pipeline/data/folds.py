@@ -1,9 +1,8 @@
-"""Folds: which stories train, validate and test, where a benchmark publishes no split by story.
+"""Folds by story for benchmarks that publish no such split.
 
-A story's identity alone places it on the line from 0 to 1, and the folds are three intervals of
-that line. One task per benchmark decides where they are cut, so that its rows are shared out as
-evenly as whole stories allow; every task that shares stories with it is cut at the same places, so
-no story stands in two folds, whatever the tasks. Answers play no part in it.
+A hash of the story id places it in [0, 1], and the folds are three intervals. One task per
+benchmark sets the cuts so that its rows are divided as evenly as whole stories allow; tasks that
+share its stories share the cuts, so no story is in two folds. Answers play no part.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from pipeline.tasks.example import Example
 
 FOLDS = ("train", "validation", "test")
 _SHARES = (0.6, 0.8)
-"""Where the first two folds end, in shares of the rows: Study 2's 900 / 300 / 300."""
+"""Ends of the first two folds, in shares of the rows: Study 2's 900 / 300 / 300."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folds:
-    """Three intervals of the line that stories are placed on; ``cuts`` are their ends."""
+    """Three intervals of [0, 1]; ``cuts`` are their ends."""
 
     cuts: tuple[float, ...]
 
     @classmethod
     def of(cls, examples: Iterable[Example]) -> Folds:
-        """Cut so that these examples are shared out 60 / 20 / 20, by whole stories."""
+        """Cut so that these examples are divided 60 / 20 / 20, by whole stories."""
         rows = Counter(_place(example.story_id) for example in examples)
         places = sorted(rows)
         filled = list(accumulate(rows[place] for place in places))
@@ -40,7 +39,6 @@ class Folds:
         return cls(tuple(places[bisect_right(filled, share * total)] for share in _SHARES))
 
     def fold_of(self, story_id: str) -> str:
-        """The fold of a story."""
         return FOLDS[bisect_right(self.cuts, _place(story_id))]
 
 

@@ -1,8 +1,8 @@
 """Fresh questions of generated tasks, without end, that no rule solves.
 
-Of each block of stories those questions stay that learned rules do not solve
-(:mod:`pipeline.data.hard`), as many of each belief order, and half of them those that the rule of
-the earliest exit answers: over several blocks a learned rule finds more than in each of them.
+Each block of stories keeps the questions that learned rules do not solve
+(:mod:`pipeline.data.hard`), balanced by belief order and by the earliest-exit rule: over several
+blocks a learned rule finds more than in each of them.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 
 BLOCK = 6000
-"""Stories of a block: of fewer, too little can be learned to leave it out."""
+"""Stories in a block: a smaller one teaches learned rules too little to filter by."""
 
 
 class Drawn(Section):
-    """A task to train on, how its stories are made, and belief orders to ask about (None: all)."""
+    """A task to train on, its generator, and belief orders to ask about (None: all)."""
 
     task: str
     source: GeneratedSource = Field(discriminator="kind")
@@ -41,10 +41,10 @@ class Drawn(Section):
 
 
 def fresh(drawn: Sequence[Drawn], seed: int, block: int = BLOCK) -> Iterator[Example]:
-    """Yield questions about stories of the same structures as training stories, without end.
+    """Yield questions about stories of training structures, without end, reproducibly.
 
-    Each that is drawn gives a block of stories in turn, its questions in random order; the same
-    seed gives the same ones. It is a UserError if rules solve nearly all of a block.
+    Each task gives a block of stories in turn, its questions in random order. It is a UserError if
+    rules solve nearly all of a block.
     """
     for number in count():
         for each in drawn:
@@ -81,5 +81,5 @@ def _asked(drawn: Drawn, purpose: str, block: int) -> list[Example]:
 
 
 def as_row(example: Example) -> dict[str, object]:
-    """A question as JSON, with the prompt that asks for reasoning and answer in tags."""
+    """A question as JSON, with Study 2's prompt."""
     return {"prompt": rlvr(example), "example": asdict(example) | {"meta": dict(example.meta)}}

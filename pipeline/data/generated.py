@@ -1,7 +1,7 @@
-"""Data made by the belief engine, in the style of benchmarks, and arithmetic, as rows.
+"""Rows of generated stories and arithmetic.
 
 Row ``index`` of a purpose depends on (seed, purpose, index) alone, so sets of any size share their
-beginning and no two purposes share a story by construction of the random stream.
+beginning and purposes have separate random streams.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _ATTEMPTS = 500
 class StoryRow(TypedDict):
     """A question about a story, with its gold answer and the beliefs that lead to it.
 
-    ``structure`` names the story's events up to renaming, also where no parser reads its words.
+    ``structure`` identifies the story's events up to renaming.
     """
 
     story: str
@@ -71,10 +71,8 @@ class PairRow(StoryRow):
     """A question about one of two stories that differ in one event.
 
     Attributes:
-        pair: Names the two rows that ask the same of both stories.
-        member: ``observed``: the witness notices the event; ``hidden``: the witness does not.
-        intervention: In what the stories differ, see ``pipeline.tom.generate.pair``.
-        differs: Whether the two rows have different answers.
+        member: ``observed`` if the witness notices the event, else ``hidden``.
+        intervention: The difference, see ``pipeline.tom.generate.pair``.
         proof: ``contrast`` where no simple rule is right on both rows, else ``any``.
     """
 
@@ -100,11 +98,7 @@ def stories(source: GeneratedSource, purpose: str, count: int) -> Iterator[list[
 
 
 def pairs(source: GeneratedSource) -> Iterator[list[PairRow]]:
-    """Yield the source's pairs of stories, each as the rows of its questions, twins side by side.
-
-    Raises:
-        UserError: If the stories of the source offer no pairs, or none of the proof asked for.
-    """
+    """Yield the source's pairs of stories, each as rows of its questions, twins side by side."""
     for index in range(source.pairs):
         random = Random(f"{source.seed}:pairs:{index}")
         for _ in range(_ATTEMPTS):
@@ -144,7 +138,7 @@ def _drawn_pair(source: GeneratedSource, random: Random) -> CounterfactualPair:
 
 
 def _pair_rows(found: CounterfactualPair, source: GeneratedSource, index: int) -> list[PairRow]:
-    """The rows of a pair of stories that have the proof asked for."""
+    """The rows of a pair of stories with the required proof."""
     rows: list[PairRow] = []
     differing = found.differing
     for number, both in enumerate(
@@ -170,7 +164,7 @@ def _pair_rows(found: CounterfactualPair, source: GeneratedSource, index: int) -
 
 
 def _story(source: GeneratedSource, purpose: str, index: int) -> GeneratedItem:
-    """Draw a story of a purpose, again until its structure is one of that purpose."""
+    """Draw stories until the structure belongs to the purpose's fold."""
     for attempt in count_up():
         again = f":{attempt}" if attempt else ""
         item = _drawn(source, Random(f"{source.seed}:{purpose}:{index}{again}"))
@@ -180,12 +174,12 @@ def _story(source: GeneratedSource, purpose: str, index: int) -> GeneratedItem:
 
 
 def _fold(purpose: str) -> str:
-    """Whose structures a purpose has: demonstrations are a kind of training."""
+    """The fold of a purpose: demonstrations count as training."""
     return purpose if purpose in ("validation", "test") else "train"
 
 
 def fold_of(digest: str) -> str:
-    """The fold that a structure belongs to: a fifth test, a tenth validation."""
+    """The fold of a structure: a fifth test, a tenth validation."""
     share = int(digest, 16) % 10
     return "test" if share < 2 else "validation" if share < 3 else "train"
 
@@ -215,7 +209,7 @@ def _names(source: GeneratedSource) -> Names:
 
 
 def _one_of(values: Sequence[Value], random: Random) -> Value:
-    """One of the values; a single one costs no draw, so that it changes no story."""
+    """A choice that draws nothing from a single value, so that it changes no story."""
     return values[0] if len(values) == 1 else random.choice(values)
 
 
@@ -259,17 +253,16 @@ def _fantom(source: FantomSource) -> fantom.FantomSettings:
 
 
 def _traced(item: GeneratedItem, language: Language, kind: str) -> list[StoryRow]:
-    """Rows whose traces state the beliefs that lead to the answer.
+    """Rows with traces of the beliefs that lead to the answer.
 
-    Questions in another style than the benchmark's own, and those about topics and states, have no
-    trace: they are for evaluation.
+    Questions in another style, and those about topics and states, have no trace: they are for
+    evaluation.
     """
     known = beliefs(item.events, language.rules[PLAIN])
     return _told(item, lambda question: _trace(question, item.events, language, known, kind))
 
 
 def _told(item: GeneratedItem, trace: Callable[[GeneratedQuestion], str]) -> list[StoryRow]:
-    """A row for each question of an item, with the trace that leads to its answer."""
     structure = structure_id(item.events)
     return [_row(item, question, trace(question), structure) for question in item.questions]
 
@@ -328,8 +321,7 @@ _THINGS = ("apples", "books", "coins", "pens")
 def arithmetic(source: ArithmeticSource, purpose: str, count: int) -> Iterator[Problem]:
     """Yield ``count`` one-step word problems (addition, subtraction) with solution and answer.
 
-    The problems are few by nature (sums of two small numbers); where the source says so, the test
-    set has number pairs of its own: see :func:`_held_out`.
+    Sums of two small numbers are few; on request the test set has its own number pairs.
     """
     index = made = 0
     while made < count:
@@ -343,7 +335,7 @@ def arithmetic(source: ArithmeticSource, purpose: str, count: int) -> Iterator[P
 
 
 def _held_out(a: int, b: int) -> bool:
-    """Whether a pair of numbers, in any order, belongs to the test set: one in four."""
+    """An unordered pair of numbers belongs to the test set: one in four."""
     return Random(f"held out:{min(a, b)}:{max(a, b)}").random() < 0.25
 
 

@@ -1,11 +1,10 @@
-"""Questions that no rule solves: adversarial filtering against rules learned from the questions.
+"""Hard questions: adversarial filtering against rules learned from the questions.
 
-A learned rule (:mod:`pipeline.rules.learned`) is fitted to the gold answers of a pool, always to
-other stories than those it answers, and a part of what it gets right is left out; then again, until
-neither it, nor the best readable list of two rules, nor a linear model of wording, which knows none
-of our features (:mod:`pipeline.rules.wording`), is right on more than ``ENOUGH`` of what is left.
-Each round leaves out what the best of the three gets right, and fits anew, since leaving out what
-one rule answers teaches the next its opposite. The method is AFLite's (Le Bras et al. 2020, arXiv
+A learned rule (:mod:`pipeline.rules.learned`) is fitted out of fold to the gold answers of a pool,
+and a part of what it gets right is left out; then again, until neither it, nor the best list of two
+rules, nor a linear model of wording (:mod:`pipeline.rules.wording`) is right on more than
+``ENOUGH`` of the rest. Each round filters by the best of the three and refits, since leaving out
+one rule's answers teaches the next its opposite. The method is AFLite's (Le Bras et al. 2020, arXiv
 2002.04108), with trees on surface features beside linear models, and whole pairs in place of single
 rows.
 """
@@ -30,7 +29,7 @@ ENOUGH = 0.60
 """Accuracy of the learned rules at which filtering ends; chance is a third to a half."""
 
 ENOUGH_PAIRS = 0.20
-"""Share of pairs both of which they may answer right."""
+"""The same for pairs with both members right."""
 
 _LEFT_OUT = 0.4
 """Share of the groups answered right that each round leaves out."""
@@ -39,14 +38,9 @@ _LEFT_OUT = 0.4
 def hard_ones(
     examples: Sequence[Example], kinds: Sequence[Hashable], random: Random
 ) -> list[Example]:
-    """The examples that are left when what learned rules answer is filtered out, in order.
+    """The examples left after filtering, in order; pairs count and stay as a whole.
 
-    Pairs stay whole: what counts is whether both members are answered right.
-
-    Args:
-        examples: The pool.
-        kinds: The kind of each; of the kind that has most left, most is left out.
-        random: Decides what is left out of what is answered right.
+    Filtering takes most from the most frequent of ``kinds``.
     """
     pool = _Pool.of(examples)
     kept = groups(examples)
@@ -60,7 +54,7 @@ def hard_ones(
 
 
 def _drawn(solved: Sequence[int], kinds: Sequence[Hashable], random: Random) -> set[int]:
-    """Which of the solved places are left out, each from the kind that has most left."""
+    """The solved indices to leave out, each from the kind that has most left."""
     left = Counter(kinds)
     of_kind: dict[Hashable, list[int]] = defaultdict(list)
     for place in random.sample(solved, len(solved)):
@@ -75,7 +69,7 @@ def _drawn(solved: Sequence[int], kinds: Sequence[Hashable], random: Random) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """The questions as rules on their surface see them, and the places of the gold answers."""
+    """Questions as input of surface rules, and the indices of the gold answers."""
 
     asked: tuple[SurfaceQuestion, ...]
     described: tuple[Described, ...]
@@ -88,7 +82,7 @@ class _Pool:
         return cls(tuple(asked), tuple(describe(asked, readings)), np.asarray(gold))
 
     def solved(self, kept: Sequence[Group]) -> list[int]:
-        """Which groups the best learned rule answers right throughout; none if they are few."""
+        """The groups that the best learned rule answers right; none if they are few."""
         places = [place for group in kept for place in group]
         asked, gold = [self.asked[place] for place in places], self.gold[places]
         described = [self.described[place] for place in places]

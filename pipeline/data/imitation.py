@@ -1,6 +1,6 @@
-"""What supervised training imitates: responses, written into the rows that it trains on.
+"""Responses to imitate in supervised training, written into its rows.
 
-They stand after the pre-filled ``<think>``, like every response that a model gives.
+They follow the pre-filled ``<think>``, like every response of a model.
 """
 
 from __future__ import annotations
@@ -19,15 +19,11 @@ from pipeline.tom.question import NOW, WhereQuestion
 from pipeline.tom.trace import write_trace
 
 FIELD = "imitated"
-"""Where the responses stand in an example's meta, by what they show."""
+"""The field of ``meta`` with the responses by kind."""
 
 
 def with_responses(examples: Sequence[Example], kinds: Sequence[Imitated]) -> list[Example]:
-    """Examples with the responses of some kinds; of a kind, not every example has one.
-
-    Raises:
-        UserError: If no example has a response of a kind.
-    """
+    """Examples with the responses of some kinds, where they have one; UserError without any."""
     if not kinds:
         return list(examples)
     written = [{kind: text for kind in kinds if (text := _response(e, kind))} for e in examples]
@@ -71,10 +67,10 @@ def _by_rule(example: Example) -> str | None:
 
 
 def gold_trace(example: Example) -> str | None:
-    """True reasoning that leads to the gold answer; None where there is none.
+    """True reasoning that leads to the gold answer, or None.
 
-    That of a generated row stands in it. For others the belief engine reads the story, and where it
-    finds another answer than the benchmark's there is none.
+    Generated rows carry it. For others the belief engine reads the story; None where it disagrees
+    with the benchmark.
     """
     if trace := example.meta.get("trace"):
         return str(trace)

@@ -1,4 +1,4 @@
-"""A chat: what is said to a model, by whom."""
+"""Chat messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks and prompts that a study names: are they there, with the rows that it asks for?"""
+"""Checks of the tasks, prompts and row counts that a study names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ _OF_EVERY_EXAMPLE = tuple(
 
 
 def task_mistakes(study: Study) -> Iterator[Mistake]:
-    """Yield what is wrong with the tasks and prompts that a study names."""
     for place, part in _parts(study):
         for mistake in _part_mistakes(part, study.acquire):
             yield mistake.within(*place)
@@ -41,7 +40,7 @@ def task_mistakes(study: Study) -> Iterator[Mistake]:
 
 
 def _misplaced(study: Study) -> Iterator[Mistake]:
-    """Yield the side-checks that ask for no numbers, and the tasks of the suite that do."""
+    """Yield side-checks that ask for no numbers, and tasks of the suite that do."""
     for name, part in study.suite.columns.items():
         task, check = registry.find(part.task), isinstance(part, SideCheck)
         if task is None or task.mathematics is check:
@@ -56,14 +55,13 @@ def _misplaced(study: Study) -> Iterator[Mistake]:
 
 
 def row_count(part: Part) -> int | None:
-    """The rows that a part asks for; None where only the data itself can say."""
+    """The number of rows of a part; None where only the data can tell."""
     chosen = part.orders, part.fold, part.rule
     everything = chosen == (None, None, None) and not part.where and not part.hard
     return part.limit or (registry.get(part.task).count if everything else None)
 
 
 def _parts(study: Study) -> Iterator[tuple[Place, Part]]:
-    """Yield all parts of tasks that a study selects, with their places."""
     for key, combination in study.dataset.combinations.items():
         sides = {"train": combination.train, "validation": combination.validation}
         for side, parts in sides.items():

@@ -1,7 +1,6 @@
-"""What a set of examples was made from: sources, kinds of question, stories and their structures.
+"""The origin of a set of examples: sources, kinds of question, stories and their structures.
 
-Whether a column of results was trained, demonstrated or held out follows from the origins of both
-(:mod:`pipeline.data.connection`), never from what somebody says of it.
+The connection of results to training (:mod:`pipeline.data.connection`) follows from both origins.
 """
 
 from __future__ import annotations
@@ -25,14 +24,13 @@ _GENERATED = re.compile(r"(.+)_style(?:_[a-z]+)?")
 
 
 class QuestionKind(NamedTuple):
-    """What makes two questions of one kind: a model that learned one was trained on the other.
+    """The kind of a question: training on one question of a kind trains on the kind.
 
     Attributes:
-        generator: What wrote the stories; this project's look-alikes follow the rules of the
+        generator: The source of the stories; this project's look-alikes follow the rules of the
             benchmark's own generator, so they count as it.
-        telling: In which words: the benchmark's own, another style, retold.
-        asked: What is asked, and in which form the answer is given.
-        order: Belief order.
+        telling: The wording: the benchmark's own, another style, retold.
+        asked: Topic of the question and form of the answer.
     """
 
     generator: str
@@ -42,7 +40,7 @@ class QuestionKind(NamedTuple):
 
 
 class Portion(Record):
-    """How many rows of one kind a set has, and where they come from.
+    """Number of rows of one kind in a set, and their source.
 
     Attributes:
         source: The raw source.
@@ -60,20 +58,16 @@ class Portion(Record):
 
     @property
     def kind(self) -> QuestionKind:
-        """What kind of question its rows ask."""
         return QuestionKind(self.generator, self.telling, self.asked, self.order)
 
 
 class Origin(Record):
-    """What a set of examples was made from.
+    """The origin of a set of examples.
 
     Attributes:
-        rows: Number of rows.
         portions: Rows by source, task and order.
-        stories: Rows by story id.
-        structures: Rows by the structure of their story, where it is known.
-        unread: Rows of which no structure is known: arithmetic, and published texts that no parser
-            reads.
+        structures: Rows by structure of their story, where known.
+        unread: Rows of unknown structure: arithmetic, and published texts without a parser.
     """
 
     rows: int
@@ -84,12 +78,7 @@ class Origin(Record):
 
     @classmethod
     def of(cls, examples: Iterable[Example], acquired: Iterable[Source]) -> Self:
-        """Find out what examples were made from.
-
-        Args:
-            examples: The set.
-            acquired: The study's sources, which tell how generated stories are told.
-        """
+        """The origin of examples; ``acquired`` sources tell the style of generated stories."""
         tellings = _tellings(acquired)
         portions: Counter[tuple[str, str, QuestionKind]] = Counter()
         stories: Counter[str] = Counter()
@@ -115,7 +104,6 @@ class Origin(Record):
 
     @classmethod
     def together(cls, origins: Sequence[Self]) -> Self:
-        """What several sets were made from; the same set where there is one."""
         return (
             origins[0]
             if len(origins) == 1
@@ -129,31 +117,20 @@ class Origin(Record):
         )
 
     def kinds(self) -> set[QuestionKind]:
-        """The kinds of question in the set."""
         return {portion.kind for portion in self.portions}
 
     def generators(self) -> set[str]:
-        """What wrote its stories."""
         return {portion.generator for portion in self.portions}
 
 
 class BaseShown(RecordOfModel):
-    """``shown.json``: what a base model was shown, story by story.
-
-    Attributes:
-        origin: What it was shown; None where nobody here knows.
-    """
+    """``shown.json``: training data of a base model, story by story; None if unknown."""
 
     origin: Origin | None
 
 
 class StudyOrigins(Record):
-    """``origins.json``: what the sets of a study were made from.
-
-    Attributes:
-        columns: The columns of the suite.
-        training: The training sets, by combination.
-    """
+    """``origins.json``: origins of the suite's columns, and of training sets by combination."""
 
     columns: dict[str, Origin]
     training: dict[str, Origin]
@@ -172,10 +149,10 @@ def _by_text(item: tuple[tuple[str, str, QuestionKind], int]) -> tuple[str, ...]
 
 
 def structure_of(example: Example) -> str | None:
-    """The structure of an example's story; None where nobody can tell.
+    """The structure of an example's story, or None if unknown.
 
-    Generators say which events they told. Of published stories a parser finds out; FANToM's
-    conversations, OpenToM's narratives and retold stories have none.
+    Generators record it; published stories are parsed. FANToM's conversations, OpenToM's narratives
+    and retold stories have none.
     """
     if "structure" in example.meta:
         return str(example.meta["structure"])
@@ -194,7 +171,7 @@ def _read(benchmark: str, text: str) -> str | None:
 
 
 def generator_of(benchmark: str) -> str:
-    """What wrote a benchmark's stories: ``hi_tom`` for ``hi_tom_style_prose``."""
+    """The generator of a benchmark's stories: ``hi_tom`` for ``hi_tom_style_prose``."""
     generated = _GENERATED.fullmatch(benchmark)
     return generated[1] if generated else benchmark
 
@@ -208,12 +185,12 @@ def _tellings(acquired: Iterable[Source]) -> dict[str, str]:
 
 
 def _task_of(example: Example) -> registry.Task | None:
-    """The task of an example; what was drawn for none needs no benchmark's module."""
+    """The task of an example; rows drawn for none need no benchmark's module."""
     return None if example.task == OF_NO_TASK else registry.find(example.task)
 
 
 def _source(example: Example) -> str:
-    """The raw source of a row; what is drawn for no task has its benchmark's name."""
+    """The raw source of a row; the benchmark's name for rows drawn for no task."""
     task = _task_of(example)
     return example.benchmark if task is None else task.sources[0]
 
@@ -252,11 +229,11 @@ _ASKED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("", "place"),
     ),
 }
-"""What a benchmark asks, by the first pattern that its question type, or else its question, has."""
+"""The topic by the first pattern that matches a question type, or else a question."""
 
 
 def _asked(generator: str, example: Example) -> str:
-    """What an example asks, in words that a benchmark and its look-alike share."""
+    """The topic of an example, in words that a benchmark and its look-alike share."""
     forms = _ASKED.get(generator, ())
     if generator == "opentom":  # a look-alike's types do not tell fullness from accessibility
         text = f"{example.question_type} {example.question}"

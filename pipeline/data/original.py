@@ -2,7 +2,7 @@
 
 Source: bigai-ai/ToM-RL:data/cleaned_tom/ToM_train_HiEx_hint.parquet, column ``prompt``: chat text
 in Qwen's form, with one system message and one frame around story and question in all rows. Its
-words stand in that file only, so that what is shown is what was published, to the letter.
+words are read from that file, so that prompts match the published ones verbatim.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pipeline.formats.records import Record
 from pipeline.tasks.reading import SourceRow, read_parquet
 
 ORIGINAL = "tom-rl"
-"""The prompt style that is taken from the acquired files."""
+"""The prompt style taken from the acquired files."""
 
 SOURCE = "tom_rl"
-"""The source that holds it."""
+"""Its source."""
 
 _FILE = "ToM_train_HiEx_hint.parquet"
 _START, _TURN = "<|im_start|>system\n", "<|im_end|>\n<|im_start|>user\n"
@@ -25,14 +25,7 @@ _END = "<|im_end|>\n<|im_start|>assistant\n<think>"
 
 
 class Frame(Record):
-    """What a prompt says around the story and the question.
-
-    Attributes:
-        system: The system message.
-        before: What the user's message says before the story.
-        between: What it says between story and question.
-        after: What it says after the question.
-    """
+    """The text of a prompt around story and question, with a system message."""
 
     system: str
     before: str
@@ -40,21 +33,12 @@ class Frame(Record):
     after: str
 
     def messages(self, story: str, question: str) -> Messages:
-        """Put a story and its question into the frame."""
         asked = f"{self.before}{story}{self.between}{question}{self.after}"
         return [{"role": "system", "content": self.system}, {"role": "user", "content": asked}]
 
 
 def read_frame(raw: Path, file: str = _FILE) -> Frame:
-    """The frame of all prompts of a published file.
-
-    Args:
-        raw: Folder of the raw sources.
-        file: Name of the parquet file.
-
-    Raises:
-        UserError: If the file is missing or damaged, or its rows have not one frame.
-    """
+    """The common frame of all prompts in a published file; UserError without one."""
     rows = read_parquet(raw / SOURCE / file, ("prompt", "story", "question"))
     frame = _frame_of(rows[0])
     for row in rows:

@@ -1,7 +1,7 @@
-"""Questions under other names: the same events and the same answer, told of others.
+"""Questions under other names: the same events and the same answer.
 
-Asked beside the original, such a question tells who answers by what happens from who knows some
-structures of stories by heart: their answers to the two are right or wrong together.
+Asked beside the original, they tell models that follow events (right or wrong on both together)
+from models that know structures of stories by heart.
 """
 
 from __future__ import annotations
@@ -17,11 +17,7 @@ from pipeline.tom.story import agents_of
 
 
 def under_other_names(examples: Sequence[Example]) -> list[Example]:
-    """Every example with each agent's and container's name passed on to the next.
-
-    Raises:
-        UserError: If the belief engine cannot read one.
-    """
+    """Every example with agents' and containers' names shifted by one."""
     return [_renamed(reading) for reading in read_all(examples)]
 
 
@@ -56,6 +52,5 @@ def _passed_on(names: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _told(text: str, called: Mapping[str, str]) -> str:
-    """A text with whole words exchanged, all at once."""
     words = "|".join(map(re.escape, sorted(called, key=len, reverse=True)))
     return re.sub(rf"(?<!\w)({words})(?!\w)", lambda found: called[found[0]], text)

@@ -1,7 +1,7 @@
-"""Prompts: how a story and its question are put to a model.
+"""Prompt templates.
 
 Tasks with ``choices_in_prompt`` name their options after the question. Prompts that ask for tags
-have the answer start with a pre-filled ``<think>``, as in Study 1; those that ask for JSON or for a
+start the answer with a pre-filled ``<think>``, as in Study 1; those that ask for JSON or for a
 boxed number have nothing pre-filled.
 """
 
@@ -27,12 +27,12 @@ _BOXED = "Let's think step by step and output the final answer within \\boxed{}.
 
 
 def compact(example: Example) -> Messages:
-    """The story and the question, nothing else: for tiny models."""
+    """Story and question only: for tiny models."""
     return [{"role": "user", "content": _body(example, "\n")}]
 
 
 def labelled(example: Example) -> Messages:
-    """The story and the question, each under its name: another form than tiny models know."""
+    """Story and question under headings: another form than tiny models know."""
     return [{"role": "user", "content": _labelled(example)}]
 
 
@@ -53,7 +53,6 @@ def rlvr(example: Example) -> Messages:
 
 
 def boxed(example: Example) -> Messages:
-    """The GSM8K prompt of Study 1."""
     return [{"role": "user", "content": f"{example.question}\n{_BOXED}"}]
 
 
@@ -66,21 +65,13 @@ PROMPTS: dict[str, Maker] = {
     "rlvr": rlvr,
     "boxed": boxed,
 }
-"""Prompts in words of our own, by their names in a study."""
+"""Templates in our own words, by name."""
 
 _NOTHING_PREFILLED = ("tom-rl-json", "boxed")
 
 
 def maker(name: str, frame: Frame | None = None) -> Maker:
-    """What makes the prompts of a style.
-
-    Args:
-        name: The style.
-        frame: The published frame, where the style has one, see :mod:`pipeline.data.original`.
-
-    Raises:
-        UserError: If the style has a published frame and it is not there.
-    """
+    """The template of a style; published ones need a ``frame`` (:mod:`pipeline.data.original`)."""
     if name != ORIGINAL:
         return PROMPTS[name]
     if frame is None:
@@ -92,7 +83,6 @@ def maker(name: str, frame: Frame | None = None) -> Maker:
 
 
 def is_prefilled(name: str) -> bool:
-    """Whether the answer to prompts of a style has a pre-filled beginning."""
     return name not in _NOTHING_PREFILLED
 
 
@@ -108,7 +98,6 @@ def _labelled(example: Example) -> str:
 
 
 def _question(example: Example, question: str) -> str:
-    """A question with its options, where its task names them."""
     if example.choices and registry.get(example.task).choices_in_prompt:
         return f"{question}\nOptions: {', '.join(example.choices)}"
     return question

@@ -1,4 +1,4 @@
-"""The upstream files, pinned: address, digest, size and licence of every one.
+"""Pinned upstream files: address, digest, size and licence.
 
 The table itself is ``sources.json`` beside this file. Addresses name a commit, so that a download
 can only ever be the file that was pinned; members of an archive carry the archive's address.
@@ -21,15 +21,13 @@ class SourceFile:
     """One upstream file.
 
     Attributes:
-        name: Its name in the source's folder.
-        url: Where it is downloaded from; for an archive member, the archive's address.
-        sha256: Digest of its bytes; None for a member that only its archive's digest covers.
-        bytes: Its size, None where upstream publishes none.
-        rows: How many of ``unit`` it holds, None for an archive without a count of its own.
-        unit: What is counted, such as ``questions``.
-        licence: Licence of the content as upstream states it.
-        non_commercial: Whether the content may only be used non-commercially.
-        evaluation_only: Whether the authors ask not to train on it.
+        name: File name in the source's folder.
+        url: Its address; for an archive member, the archive's address.
+        sha256: None for a member that only its archive's digest covers.
+        bytes: None where upstream publishes no size.
+        rows: Number of ``unit``; None for an archive without a count of its own.
+        non_commercial: Only non-commercial use is allowed.
+        evaluation_only: The authors ask not to train on it.
         member: For a file inside an archive, its path (or the end of it) in there.
     """
 
@@ -46,7 +44,7 @@ class SourceFile:
 
     @property
     def archive(self) -> str:
-        """The name of the archive that holds the file, empty if it is one of its own."""
+        """The archive that holds the file; empty for a plain file."""
         return self.url.rsplit("/", 1)[-1] if self.member else ""
 
 
@@ -58,21 +56,18 @@ class Source:
     title: str
     files: tuple[SourceFile, ...]
     optional: bool = False
-    """Whether a study can do without it: what uses it says what it falls back on."""
+    """A study can do without it; users of the source have a fallback."""
 
     @property
     def non_commercial(self) -> bool:
-        """Whether any file is limited to non-commercial use."""
         return any(file.non_commercial for file in self.files)
 
     @property
     def evaluation_only(self) -> bool:
-        """Whether the authors of any file ask not to train on it."""
         return any(file.evaluation_only for file in self.files)
 
     @property
     def licences(self) -> tuple[str, ...]:
-        """The licences of the files, each once."""
         return tuple(dict.fromkeys(file.licence for file in self.files))
 
 
@@ -95,11 +90,7 @@ SOURCES: Mapping[str, Source] = _read_table()
 
 
 def get_source(name: str) -> Source:
-    """A source.
-
-    Raises:
-        UserError: If there is no such source; lists those there are.
-    """
+    """A source; UserError for an unknown one."""
     try:
         return SOURCES[name]
     except KeyError:

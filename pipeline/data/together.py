@@ -1,4 +1,4 @@
-"""Rows that stand or fall together: the two of a counterfactual pair are never drawn apart."""
+"""Grouping of rows: the members of a counterfactual pair stay together."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from random import Random
 from pipeline.tasks.example import Example
 
 Group = tuple[int, ...]
-"""Places of examples that belong together: both of a pair, or one example alone."""
+"""Indices of examples that belong together: a pair, or one example alone."""
 
 
 def groups(examples: Sequence[Example]) -> list[Group]:
-    """The places of the examples, those of a pair together, in the order of their first."""
+    """Indices of the examples, pairs together, in order of their first member."""
     found: dict[object, list[int]] = {}
     for place, example in enumerate(examples):
         found.setdefault(example.meta.get("pair", place), []).append(place)
@@ -20,7 +20,7 @@ def groups(examples: Sequence[Example]) -> list[Group]:
 
 
 def whole_pairs(examples: Sequence[Example]) -> list[Example]:
-    """Leave out examples of pairs whose other member is not there."""
+    """Leave out examples of pairs whose other member is missing."""
     kept = {
         place
         for group in groups(examples)
@@ -31,7 +31,7 @@ def whole_pairs(examples: Sequence[Example]) -> list[Example]:
 
 
 def draw(examples: Sequence[Example], count: int, random: Random) -> list[Example]:
-    """Draw so many examples, pairs whole, in the order in which they stand.
+    """Draw ``count`` examples, pairs whole, in their original order.
 
     Of pairs, one example less is drawn where ``count`` is odd.
     """

@@ -1,1 +1,1 @@
-"""The engine on a CPU or one GPU: decoding, passes over shared prefixes, log-probabilities."""
+"""Decoding, passes over shared prefixes and log-probabilities on a CPU or one GPU."""

@@ -10,10 +10,7 @@ from torch import Tensor
 
 
 def sent(values: Sequence[object] | np.ndarray, device: torch.device) -> Tensor:
-    """Numbers as a tensor on a device, without waiting for what it has been told before.
-
-    An accelerator copies them when it gets there, from memory that cannot be paged out.
-    """
+    """Numbers as a tensor on a device, without synchronisation: copied from pinned memory."""
     made = torch.tensor(values)
     if device.type == "cuda":
         made = made.pin_memory()  # torch.tensor itself pins nothing that comes from numpy
@@ -41,12 +38,12 @@ def pad_right(
 
 
 def real_places(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
-    """Where the real tokens of :func:`pad_right` stand among its N * T places, in order."""
+    """Indices of :func:`pad_right`'s real tokens among its N * T positions, in order."""
     width = max(1, *map(len, rows)) if rows else 1
     places = [index * width + place for index, row in enumerate(rows) for place in range(len(row))]
     return sent(places, device)
 
 
 def positions(mask: Tensor) -> Tensor:
-    """The position of each token in its row, counting real tokens only. [N, L] -> [N, L]."""
+    """Position of each token in its row, counting real tokens only. [N, L] -> [N, L]."""
     return (mask.long().cumsum(-1) - 1).clamp_min(0)

@@ -1,7 +1,7 @@
-"""Decoding: one prefill per prompt, held once for all its completions; finished rows dropped.
+"""Decoding with one prefill per prompt, shared by its completions.
 
-The random numbers that a completion consumes come from its own stream, so a completion does not
-depend on which others share its batch (up to rounding).
+Each completion has its own random stream, so it does not depend on which others share its batch (up
+to rounding).
 """
 
 from __future__ import annotations
@@ -62,12 +62,10 @@ def generate(
     """Sample completions.
 
     Args:
-        model: A causal language model.
         prompts: P token sequences, none empty.
-        keys: P * G random-stream keys, those of prompt p at p * G ... p * G + G - 1.
-        sampling: How tokens are chosen.
-        stops: The tokens of which each ends a completion.
-        recording: Of an accelerator's passes; whoever samples again and again holds one.
+        keys: P * G random-stream keys, prompt by prompt.
+        stops: Tokens that end a completion.
+        recording: Recorder of an accelerator's passes, kept by repeated callers.
 
     Returns:
         P * G completions in the order of ``keys``.
@@ -92,7 +90,6 @@ def generate(
 
 
 def _write_on(rows: CompletionRows, layers: nn.Module, recording: Recording) -> None:
-    """Write all tokens after the first, with a model's layers."""
     look_every, share = (_LOOK_SELDOM, _DROP_SELDOM) if rows.standing else (1, _DROP_SHARE)
     go_on = Repeated(rows.go_on, recording)
     for step in range(1, rows.steps):
@@ -113,21 +110,17 @@ def _write_on(rows: CompletionRows, layers: nn.Module, recording: Recording) -> 
 
 
 class CompletionRows:
-    """Completions that are being written, one to a row.
+    """Completions in progress, one per row.
 
-    All that changes with a token changes in place, and which token is the next one is known to the
-    device: so writing one can be recorded, and replayed for the tokens after it.
+    Tensors change in place and the current position lives on the device, so that writing a token
+    can be recorded and replayed.
 
-    N = completions, B = rows that are left, T = most tokens of a completion.
+    N = completions, B = remaining rows, T = maximum tokens of a completion.
 
     Args:
-        passes: How the model is run.
-        prefix: What the rows attend to beside their own tokens.
         ends: Tokens of each row's prompt [N].
-        draws: Each row's random numbers [N, T].
-        sampling: How tokens are chosen.
-        stops: The tokens of which each ends a completion.
-        standing: Whether to keep tensors in their places from token to token.
+        draws: Random numbers of each row [N, T].
+        standing: Keep tensors at their addresses from token to token.
     """
 
     def __init__(
@@ -161,19 +154,17 @@ class CompletionRows:
 
     @property
     def count(self) -> int:
-        """B."""
         return len(self.rows)
 
     def shape(self) -> tuple[int, int]:
-        """What the shapes of all tensors of a pass depend on."""
+        """The key on which all tensor shapes of a pass depend."""
         return self.count, self.memory.width
 
     def go_on(self) -> None:
-        """Write a token more in each row."""
         self.write(self.passes.step(self.last, self.position, self.memory))
 
     def write(self, logits: Tensor) -> None:
-        """Write the token that logits [B, V] lead to; rows that have ended are computed along."""
+        """Write the next tokens from logits [B, V]; finished rows are computed along."""
         chosen = choose(logits, self.sampling, self.draws[self.rows, self.written])
         self.tokens[self.rows, self.written] = chosen * self.alive
         self.lengths[self.rows] += self.alive
@@ -183,18 +174,16 @@ class CompletionRows:
             counter += 1
 
     def living(self) -> int:
-        """How many rows have not ended; waits for the device."""
+        """Number of unfinished rows; waits for the device."""
         return int(self.alive.sum())
 
     def drop(self) -> None:
-        """Drop the rows that have ended."""
         keep = self.alive.nonzero().squeeze(-1)
         self.memory.keep(keep)
         for name in ("rows", "alive", "last", "position"):
             setattr(self, name, getattr(self, name)[keep])
 
     def completions(self) -> list[Completion]:
-        """What has been written, by completion."""
         return [
             Completion(tuple(row[:length]), row[length - 1] in self.stops)
             for row, length in zip(self.tokens.tolist(), self.lengths.tolist(), strict=True)
@@ -217,7 +206,9 @@ def choose(logits: Tensor, sampling: Sampling, draws: Tensor) -> Tensor:
 
 
 def _inverted(weights: Tensor, draws: Tensor) -> Tensor:
-    """Where the running sums of weights [N, V] first exceed shares ``draws`` [N, 1] of all [N]."""
+    """First index at which cumulative weights [N, V] exceed shares ``draws`` [N, 1] of the total
+    [N].
+    """
     count = weights.shape[-1]
     if count <= _SUMMED_AT_ONCE:
         return _exceeding(weights, draws)[0].squeeze(-1)
@@ -230,9 +221,9 @@ def _inverted(weights: Tensor, draws: Tensor) -> Tensor:
 
 
 def _exceeding(weights: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
-    """Where running sums first exceed shares of all, and which share of the weight there is left.
+    """The first index whose cumulative weight exceeds a share, and the share left within it.
 
-    What is found has a weight above zero, whatever rounding does.
+    Its weight is above zero whatever the rounding.
     """
     # In float32 the steps of unlikely tokens would vanish in the sum of those before them.
     ladder = weights.double().cumsum(-1)

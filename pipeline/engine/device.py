@@ -1,4 +1,4 @@
-"""Where a model computes and in which number format."""
+"""Devices, number formats and memory."""
 
 from __future__ import annotations
 
@@ -33,10 +33,8 @@ _CONTAINER_LIMITS = (
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``.
-
-    Raises:
-        UserError: If ``cuda`` is asked for and there is none.
+    """The device of ``auto`` (a GPU if there is one), ``cpu`` or ``cuda``; UserError if it is
+    missing.
     """
     present = torch.cuda.is_available()
     if name == "cuda" and not present:
@@ -49,14 +47,7 @@ def choose_device(name: str) -> torch.device:
 
 @contextmanager
 def own_gpu(name: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Have ``cuda`` be a GPU that no other process of this package on this machine has.
-
-    Waits for one. Does nothing where none is used.
-
-    Args:
-        name: See :func:`choose_device`.
-        say: Called with what is waited for.
-    """
+    """Wait for a GPU that no other process of this package here has, if ``name`` is ``cuda``."""
     if choose_device(name).type == "cpu":
         yield
         return
@@ -68,15 +59,14 @@ def own_gpu(name: str, say: Callable[[str], None]) -> Iterator[None]:
 
 
 def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:
-    """A context in which forward passes run in ``float32`` or ``bfloat16``."""
     enabled = precision == "bfloat16"
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)
 
 
 def cast_linear(model: nn.Module, precision: str) -> None:
-    """Hold the weights of a frozen model's linear layers as :func:`autocast` would cast them.
+    """Cast a frozen model's linear weights as :func:`autocast` would.
 
-    What it computes stays the same to the bit; nothing is cast in its passes any more.
+    Results stay bit-identical, without casts in its passes.
     """
     if precision == "bfloat16":
         for layer, name, weight in _linear_weights(model):
@@ -85,7 +75,7 @@ def cast_linear(model: nn.Module, precision: str) -> None:
 
 @contextmanager
 def answering(model: PreTrainedModel, precision: str) -> Iterator[None]:
-    """A context like :func:`autocast`'s for passes that teach nothing.
+    """A context like :func:`autocast`'s for inference.
 
     Weights are cast once in it; autocast alone would cast all of them for every token.
     """
@@ -109,14 +99,13 @@ def _linear_weights(model: nn.Module) -> list[tuple[nn.Module, str, nn.Parameter
 
 
 def peak_memory(device: torch.device) -> int:
-    """The most bytes held so far: by torch on a GPU, by the process on a CPU."""
+    """Peak bytes: allocated by torch on a GPU, resident in the process on a CPU."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     return peak_of_process()
 
 
 def peak_of_process() -> int:
-    """The most bytes this process has held."""
     status = Path("/proc/self/status")
     if status.is_file():
         # Not ru_maxrss: a process begins with the highest mark of the one that started it.
@@ -127,10 +116,7 @@ def peak_of_process() -> int:
 
 
 def available_memory(device: torch.device) -> int:
-    """The bytes that a new process could take on a device.
-
-    On a CPU that is the least of what the machine has free and what a container is allowed.
-    """
+    """Bytes available to a new process: on a CPU, the least of free memory and container limits."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     limits = [psutil.virtual_memory().available]
@@ -141,11 +127,10 @@ def available_memory(device: torch.device) -> int:
 
 
 def set_up_torch(threads: int) -> None:
-    """Make this process one that trains and answers.
+    """Fix thread count, deterministic kernels and allocator for training and inference.
 
-    Fixes the thread count and demands deterministic kernels, since both are part of the result,
-    and keeps freed memory for the next tensor, since the kernel's filling of pages that come and
-    go with every large one is a tenth of a training step.
+    Threads and kernels are part of the result. Keeping freed memory saves a tenth of a training
+    step, which the kernel would spend filling pages.
     """
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(True, warn_only=True)
@@ -157,7 +142,7 @@ def set_up_torch(threads: int) -> None:
 
 
 def _keep_freed_memory() -> None:
-    """Let glibc serve large blocks from the heap, and hand little of it back; else do nothing.
+    """Let glibc serve large blocks from the heap and keep freed memory; no effect elsewhere.
 
     The largest stay off it: with those of a model of 135 million weights, such as the logits of a
     micro-batch, between all others, the heap grew by a third within 30 steps.
@@ -168,11 +153,10 @@ def _keep_freed_memory() -> None:
 
 
 def hand_back_memory() -> None:
-    """Give the system back what lies free between tensors on glibc's heap; else do nothing.
+    """Return free memory within glibc's heap to the system; no effect elsewhere.
 
-    The heap breaks up as tensors of ever other sizes come and go, and what is kept free in it grows
-    with the steps. Asked for every ten steps of 135 million weights, it grows no more, and a call
-    takes 0.2 s.
+    The heap fragments as tensors of varying sizes come and go, and grows with the steps. Trimmed
+    every ten steps of 135 million weights, it stays constant; a call takes 0.2 s.
     """
     if libc := _glibc():
         libc.malloc_trim(0)
@@ -180,5 +164,4 @@ def hand_back_memory() -> None:
 
 @cache
 def _glibc() -> ctypes.CDLL | None:
-    """The C library of this process, if it is glibc."""
     return ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None

@@ -1,4 +1,4 @@
-"""Which architectures the passes of this package compute as transformers does."""
+"""Architectures whose results these passes reproduce."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pipeline.engine.passes import ModulePasses
 from pipeline.engine.shared_prefix import Prefix
 
 TESTED = frozenset({"qwen2", "qwen3", "llama", "mistral", "gemma3_text", "phi", "phi3"})
-"""Architectures whose logits and gradients the tests hold to transformers' own."""
+"""Architectures whose logits and gradients the tests compare with transformers'."""
 
 _TOKENS = (1, 2, 3, 4, 5, 6)
 _TOLERANCE = 1e-3
 
 
 def is_written_out(model: PreTrainedModel) -> bool:
-    """Whether a model's layers are those that this package also computes without its modules."""
+    """This package also computes the model's layers without its modules."""
     config = model.config
     return (
         type(model) in (Qwen2ForCausalLM, LlamaForCausalLM)
@@ -30,10 +30,9 @@ def is_written_out(model: PreTrainedModel) -> bool:
 
 
 def context_of(config: PreTrainedConfig) -> int:
-    """Longest text in tokens that a model reads here.
+    """Longest input in tokens that a model takes here.
 
-    A layer that sees only a window of the text is given all of it: that is the same as long as the
-    text is no longer than the window.
+    Sliding-window layers get the whole text, which is equivalent up to the window's length.
     """
     kinds = getattr(config, "layer_types", None) or ["sliding_attention"]
     window = getattr(config, "sliding_window", None)
@@ -43,16 +42,9 @@ def context_of(config: PreTrainedConfig) -> int:
 
 
 def refuse_unfit(model: PreTrainedModel, longest: int = 0) -> None:
-    """Refuse a model whose layers the passes do not compute as transformers does.
+    """Refuse a model, or texts up to ``longest`` tokens, on which passes and transformers disagree.
 
-    What is not among the ``TESTED`` is tried on six tokens.
-
-    Args:
-        model: A causal language model.
-        longest: Tokens of the longest text that it may be given, where that is known.
-
-    Raises:
-        UserError: If the logits differ, or cannot be computed, or would differ on such a text.
+    Architectures outside ``TESTED`` are tried on six tokens.
     """
     kind, context = model.config.model_type, context_of(model.config)
     if context < min(longest, model.config.max_position_embeddings):
@@ -76,7 +68,7 @@ def refuse_unfit(model: PreTrainedModel, longest: int = 0) -> None:
 
 @torch.inference_mode()
 def _difference(model: PreTrainedModel) -> float:
-    """Largest difference of the last token's logits, as a share of the largest logit."""
+    """Largest difference of the last token's logits, relative to the largest logit."""
     plain = model(torch.tensor([_TOKENS], device=model.device), use_cache=False).logits[0, -1]
     passes, (first, rest) = ModulePasses(model), (_TOKENS[:4], _TOKENS[4:])
     prefix: Prefix = passes.encode([first]).prefix([len(first)], 1)

@@ -1,7 +1,7 @@
-"""Log-probabilities and entropies of tokens from logits in bfloat16, a few rows at a time.
+"""Log-probabilities and entropies of tokens from bfloat16 logits, in blocks of rows.
 
 A vocabulary's logits in single precision, their logarithm and its gradient are the largest tensors
-of a training step. A few rows of them stay in a processor's cache.
+of a training step. Blocks stay in a processor's cache.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 _AT_ONCE = 2**20
-"""Numbers in single precision that are there at a time."""
+"""Single-precision numbers per block."""
 
 
 def half_figures(logits: Tensor, ids: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
@@ -67,10 +67,7 @@ def _empty(logits: Tensor, *shape: int) -> Tensor:
 
 
 def _parts(logits: Tensor, temperature: float) -> Iterator[tuple[slice, Tensor]]:
-    """Yield some rows and their logits [n, V] in single precision, divided by the temperature.
-
-    The next ones take the memory of those before.
-    """
+    """Yield blocks of rows with their scaled single-precision logits [n, V], in one buffer."""
     count = max(1, _AT_ONCE // logits.shape[1])
     held = _empty(logits, count, logits.shape[1])
     for start in range(0, len(logits), count):

@@ -1,9 +1,8 @@
-"""A causal language model as two halves: all of its layers, and the head that makes logits.
+"""A causal language model as two halves: its layers, and its head.
 
-Logits are by far the largest tensors of a training step: 8 completions of 1,024 tokens have 5 GB of
-them over Qwen2.5's vocabulary, in single precision and before their logarithm and gradients are
-counted. Between the halves stands the state of each token, a hundred times smaller, and so the head
-can be applied to the tokens that matter, some at a time.
+Logits are by far the largest tensors of a training step: 5 GB for 8 completions of 1,024 tokens
+over Qwen2.5's vocabulary, in single precision, before logarithm and gradients. Hidden states are a
+hundred times smaller, so the head is applied to the tokens that matter, in blocks.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 _HEAD_ALONE = {"qwen2", "qwen3", "llama", "mistral"}
-"""Model types whose logits are their head's output, with nothing done to it after."""
+"""Model types whose logits are the plain output of their head."""
 
 
 @dataclass(frozen=True)
 class Halves:
-    """See above.
+    """Body and head of a model.
 
     Attributes:
-        body: From what transformers' models are given to the states of the ``last`` tokens
-            [N, last, width], of all tokens if ``last`` is 0.
+        body: From the model's inputs to the states of the ``last`` tokens [N, last, width], of all
+            tokens if ``last`` is 0.
         head: From states [..., width] to logits [..., V].
     """
 
@@ -33,11 +32,7 @@ class Halves:
 
     @classmethod
     def of(cls, model: PreTrainedModel) -> Halves:
-        """The halves of a model.
-
-        Of a model that does more to its logits, the first half is all of it: the "states" are
-        logits, and the head leaves them as they are.
-        """
+        """The halves of a model; where it transforms its logits, the head is the identity."""
         head = model.get_output_embeddings()
         if head is None or model.config.model_type not in _HEAD_ALONE:
 

@@ -1,4 +1,4 @@
-"""Keys and values that one token of each row attends to."""
+"""Key-value caches for decoding."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from pipeline.engine.shared_prefix import Prefix
 
 
 class KeyValues(Protocol):
-    """What the rows of a batch attend to.
-
-    B = rows, H = key-value heads, D = width of a head.
-    """
+    """The cache of a batch: B = rows, H = key-value heads, D = width of a head."""
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """Attend from one token per row to the row's tokens so far, with itself.
+        """Attend from one token per row to the row's tokens so far, itself included.
 
         Args:
-            layer: Which.
+            layer: Index.
             query: Scaled; R query heads share a key-value head [B, H, R, D].
             key: [B, H, 1, D].
             value: [B, H, 1, D].
@@ -32,22 +29,21 @@ class KeyValues(Protocol):
 
 
 _STEP = 16
-"""Places by which rows grow at least."""
+"""Minimum growth of rows, in positions."""
 
 
 def _room_for(used: int) -> int:
-    """How many places a row is given for so many tokens, on a CPU.
+    """Capacity of a row for so many tokens, on a CPU.
 
-    Products read keys that lie without a gap up to twice as fast as the first part of something
-    larger, where a processor cannot read ahead. So the room of rows grows with them, and what holds
-    no token yet is hidden and computed along. On an accelerator rows have all their room from the
-    start: memory that grows would leave holes in what its allocator keeps.
+    Products read contiguous keys up to twice as fast as a prefix of a larger tensor, so capacity
+    grows with the rows; positions without a token are masked. On an accelerator rows have full
+    capacity from the start, as growth would fragment its allocator.
     """
     return (used + max(_STEP, used // 8)) // _STEP * _STEP
 
 
 def _give_room(held: list[Tensor], places: int) -> None:
-    """Let keys or values of each layer [B, H, T, D] have so many places, the first as before."""
+    """Resize the keys or values of each layer [B, H, T, D], keeping the first positions."""
     for layer, tensor in enumerate(held):
         rows, heads, had, size = tensor.shape
         # Zeros, since what is hidden is multiplied by zero.
@@ -58,13 +54,13 @@ def _give_room(held: list[Tensor], places: int) -> None:
 class OwnKeyValues:
     """All tokens of each row, from its first on; rows come and go. See :class:`KeyValues`.
 
-    B = rows, H = key-value heads, W = places of a row, D = width of a head, T = those of its places
-    that are attended to.
+    B = rows, H = key-value heads, W = capacity of a row, D = width of a head, T = attended
+    positions.
 
     Args:
         rows: B.
         most: Tokens of the longest row that will come.
-        grows: Whether room grows with the rows, see :func:`_room_for`.
+        grows: Capacity grows with the rows, see :func:`_room_for`.
     """
 
     keys: list[Tensor]
@@ -86,15 +82,14 @@ class OwnKeyValues:
         left: bool,
         first: Sequence[int] | None = None,
     ) -> None:
-        """Take prompts in, or parts of prompts.
+        """Store keys and values of prompts, or parts of prompts.
 
         Args:
-            keys: Of each layer, of each prompt [H, tokens and padding, D].
-            values: As ``keys``.
-            rows: Where each prompt goes.
+            keys: Per layer and prompt [H, tokens and padding, D].
+            rows: Row of each prompt.
             lengths: Tokens of each.
-            left: Whether padding stands before the tokens, not after them.
-            first: Where in its row each begins; at the row's beginning if absent.
+            left: Padding precedes the tokens.
+            first: Position of each in its row; 0 by default.
         """
         begun = first or [0] * len(rows)
         used = max(map(sum, zip(begun, lengths, strict=True)))
@@ -119,14 +114,10 @@ class OwnKeyValues:
             _give_room(held, self.width)
 
     def keep(self, rows: Sequence[int], used: int) -> list[int]:
-        """Forget all other rows; return the rows that are kept in their new order.
+        """Drop all other rows; return the kept ones in their new order.
 
-        Only those move that stand beyond the new number of rows, each to where one is forgotten:
-        copying all would cost as much as several tokens.
-
-        Args:
-            rows: Which to keep, in order.
-            used: Tokens of the longest of them.
+        Only rows beyond the new count move, each into a freed one: copying all would cost as much
+        as several tokens.
         """
         count = len(rows)
         kept = set(rows)
@@ -143,7 +134,7 @@ class OwnKeyValues:
         return [standing.get(row, row) for row in range(count)]
 
     def go_to(self, lengths: Tensor, used: int) -> None:
-        """Say where the next token of each row goes [B], and how many the longest has then."""
+        """Set the position of each row's next token [B], and the new length of the longest."""
         # Where long rows were, short ones would be read with twice as much that is hidden.
         if used > self.width or (self.grows and _room_for(used) * 2 <= self.width):
             self._give_room(used)
@@ -156,9 +147,9 @@ class OwnKeyValues:
         self.hidden = bias.masked_fill_(beyond, -torch.inf)[:, None, None]
 
     def add(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Write a token's key and value [B, H, 1, D]; return what is attended to [B, H, T, D].
+        """Store a token's key and value [B, H, 1, D]; return the attended ones [B, H, T, D].
 
-        Places that hold no token hold zeros, or what a longer row has left there.
+        Positions without a token hold zeros or a longer row's leftovers.
         """
         size = key.shape[-1]
         keys, values = self.keys[layer], self.values[layer]
@@ -168,22 +159,17 @@ class OwnKeyValues:
         return keys[:, :, : self.shown], values[:, :, : self.shown]
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """See :class:`KeyValues`."""
         keys, values = self.add(layer, key, value)
         scores = query @ keys.transpose(-1, -2) + self.hidden
         return torch.softmax(scores, dim=-1, dtype=torch.float32).to(value.dtype) @ values
 
 
 class SharedKeyValues:
-    """Prompts that several rows share, and the tokens of each row since. See :class:`KeyValues`.
-
-    Args:
-        prefix: The prompts.
-        room: Most tokens of a row after its prompt.
+    """Prompts shared by several rows, and own tokens of each, at most ``room``.
 
     Attributes:
-        count: Own tokens that a row attends to, the next one among them.
-        width: Places that it attends to, of which those that hold no token are hidden.
+        count: Own tokens that a row attends to, the next one included.
+        width: Attended positions, masked where they hold no token.
     """
 
     def __init__(self, prefix: Prefix, room: int) -> None:
@@ -194,7 +180,7 @@ class SharedKeyValues:
         self.values = [empty] * len(prefix.keys)
 
     def go_to(self, count: int) -> None:
-        """Say that each row's next token is its ``count``-th of its own."""
+        """Set the index of each row's next own token, from 1."""
         self.count = count
         if count > self.width:
             self.width = min(_room_for(count), self.room)
@@ -202,14 +188,13 @@ class SharedKeyValues:
                 _give_room(held, self.width)
 
     def keep(self, rows: Tensor) -> None:
-        """Forget all rows but some, by their indices in order."""
+        """Keep these rows only, by index in order."""
         self.prefix = self.prefix.keep(rows)
         for held in (self.keys, self.values):
             for layer, tensor in enumerate(held):
                 held[layer] = tensor.index_select(0, rows)
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """See :class:`KeyValues`."""
         prefix, query = self.prefix, query.to(value.dtype)
         prompt, prompt_value = prefix.keys[layer], prefix.values[layer]
         own, own_value = (held[layer][:, :, : self.width] for held in (self.keys, self.values))
@@ -230,24 +215,20 @@ class SharedKeyValues:
         held[:, :, self.count - 1 : self.count] = given
 
     def _shown(self, scores: Tensor) -> Tensor:
-        """Scores of a row's own places with those hidden that hold no token."""
+        """Mask scores of own positions without a token."""
         scores[..., self.count :] = -torch.inf
         return scores
 
 
 class StandingKeyValues(SharedKeyValues):
-    """A shared memory whose tensors keep place and shape from token to token, for a while.
+    """A shared cache whose tensors keep address and shape until they are full.
 
-    A pass can then be recorded and replayed: the device itself knows where a token goes.
-
-    Args:
-        prefix: The prompts.
-        room: Most tokens of a row after its prompt.
-        place: Where the next token goes [1]; whoever holds it moves it on.
+    A pass can then be recorded and replayed: the position of the next token, ``place`` [1], is on
+    the device, advanced by its owner.
     """
 
     fewest = 128
-    """Places at first; they double whenever they are full."""
+    """Initial positions; they double whenever they are full."""
 
     def __init__(self, prefix: Prefix, room: int, place: Tensor) -> None:
         super().__init__(prefix, room)
@@ -256,7 +237,6 @@ class StandingKeyValues(SharedKeyValues):
             _give_room(held, room)
 
     def go_to(self, count: int) -> None:
-        """See :class:`SharedKeyValues`."""
         self.count = count
         while self.width < count:
             self.width = min(max(self.fewest, 2 * self.width), self.room)

@@ -1,4 +1,4 @@
-"""How likely a model finds texts that could follow a prompt, which is encoded once for all."""
+"""Log-likelihoods of continuations of a prompt, which is encoded once for all."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ def log_likelihoods(
     """The log-likelihood (nats) of each text given its prompt, the sum over its tokens.
 
     Args:
-        model: A causal language model.
         prompts: P token sequences, none empty.
-        texts: Of each prompt, token sequences, none empty; as many of each prompt.
-        precision: Of the passes that end in states; logits are made of them in float32, since in
-            bfloat16 those of likely tokens are a sixteenth apart at best.
+        texts: The same number of token sequences per prompt, none empty.
+        precision: Of the passes up to hidden states; logits are float32, since bfloat16 resolves
+            those of likely tokens to a sixteenth at best.
     """
     rows = [text for of_prompt in texts for text in of_prompt]
     with answering(model, precision):

@@ -1,10 +1,9 @@
-"""Linear layers whose products oneDNN computes on a CPU.
+"""Linear layers by oneDNN on a CPU.
 
-PyTorch hands single-precision products to MKL, which leaves half of a processor's vector width
-unused where it is not Intel's; oneDNN uses all of it, and was 1.9 times as fast there. On Intel's
-it was 1.0 times as fast, and 0.8 times in decoding. The arithmetic is single precision either way,
-and the results differ by rounding alone. Whose processor it is decides, and no measurement: results
-would change with what else a machine did while it measured.
+PyTorch's single-precision products use MKL, which leaves half of the vector width of processors
+other than Intel's unused; oneDNN was 1.9 times as fast there, and on Intel's 1.0 times, in decoding
+0.8 times. Both are single precision and differ by rounding alone. The vendor decides, not a
+measurement: results would depend on the machine's load.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 
 class OneDnnLinear(nn.Linear):
-    """A linear layer like its parent; products of single precision on a CPU go through oneDNN.
+    """A linear layer whose single-precision products on a CPU use oneDNN.
 
     Attributes:
-        plain_below: Multiplications below which the parent does it: calls of oneDNN cost more.
+        plain_below: Multiplications below which the parent computes: calls of oneDNN cost more.
     """
 
     plain_below = 0
@@ -42,24 +41,18 @@ class OneDnnLinear(nn.Linear):
 
 
 def use_faster_linear(model: nn.Module, plain_below: int = 0) -> None:
-    """Let :func:`use_onednn` change a model's linear layers where that makes them faster."""
     if not made_by_intel():
         use_onednn(model, plain_below)
 
 
 def made_by_intel() -> bool:
-    """Whether Linux says that the processor is Intel's."""
     return _CPUINFO.is_file() and "GenuineIntel" in _CPUINFO.read_text()
 
 
 def use_onednn(model: nn.Module, plain_below: int = 0) -> None:
-    """Turn a model's linear layers into :class:`OneDnnLinear`, where torch was built with oneDNN.
+    """Turn a model's linear layers into :class:`OneDnnLinear`, if torch was built with oneDNN.
 
-    Weights, their names and saved files stay as they are.
-
-    Args:
-        model: Any model.
-        plain_below: Multiplications of a product below which its layers stay as they were.
+    Weights, their names and saved files stay as they are. ``plain_below``: see there.
     """
     if not torch.backends.mkldnn.is_available():
         return
@@ -70,24 +63,20 @@ def use_onednn(model: nn.Module, plain_below: int = 0) -> None:
 
 
 def _suits(tensor: Tensor) -> bool:
-    """Whether oneDNN takes a tensor: not empty, single precision, on a CPU."""
     return tensor.dtype == torch.float32 and tensor.device.type == "cpu" and tensor.numel() > 0
 
 
 def onednn_product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Rows [..., in] times the transpose of weight [out, in], plus bias [out]; no gradient.
 
-    All in one number format, on a CPU.
+    One number format, on a CPU.
     """
     output: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
     return output
 
 
 def packed(weight: Tensor) -> Tensor | None:
-    """A weight [out, in] as oneDNN's products read it fastest; None where it takes none such.
-
-    :func:`onednn_product` takes it in the weight's place. Nothing else does.
-    """
+    """A weight [out, in] repacked for :func:`onednn_product` alone; None if unsupported."""
     if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
         return None
     if weight.dtype == torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():

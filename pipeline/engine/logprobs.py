@@ -1,8 +1,8 @@
-"""What a model says of completions, with the prompt of a group encoded once.
+"""Figures of completions, with the prompt of a group encoded once.
 
-The G completions of a group share their prompt. It is encoded in one pass, and only the completions
-are run for each sample, attending to the keys and values of that pass; gradients flow through them,
-so the result equals the plain padded computation up to rounding.
+The prompt of a group's G completions is encoded in one pass; completions attend to its keys and
+values. Gradients flow through them, so the result equals the plain padded computation up to
+rounding.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ def completion_states(
     """The states from which each completion token is predicted.
 
     Args:
-        model: A causal language model.
         prompts: P token sequences, none empty.
-        completions: P * G token sequences, those of prompt p at p * G ... p * G + G - 1.
+        completions: P * G token sequences, prompt by prompt.
 
     Returns:
-        states [P * G, T, width], which the model's head makes logits of; ids [P * G, T] and mask
-        [P * G, T] (True on real tokens).
+        states [P * G, T, width], inputs of the model's head; ids [P * G, T] and mask [P * G, T]
+        (True on real tokens).
     """
     if packs(model):
         return packed_states(model, prompts, completions, torch.bfloat16)
@@ -63,16 +62,14 @@ def of_logits(
     wanted: Callable[[Tensor, Tensor], tuple[Tensor, ...]],
     at_once: int,
 ) -> tuple[Tensor, ...]:
-    """Figures of tokens that need their logits, of which never too many are there.
+    """Figures of tokens from their logits, in blocks that bound memory.
 
-    Where they would be, some tokens are done at a time, and once more for their gradients.
+    Larger inputs are computed block by block, and once more for their gradients.
 
     Args:
         head: From states [..., width] to logits [..., V].
         states: Of the tokens [N, width].
-        ids: The tokens [N].
         wanted: From logits [n, V] and tokens [n] to figures, each [n].
-        at_once: Most logits at a time.
 
     Returns:
         The figures, each [N].

@@ -1,8 +1,8 @@
-"""Layers of Qwen2 and Llama with gradients, over nothing but the real tokens of a batch.
+"""Layers of Qwen2 and Llama with gradients, without padding.
 
-What is computed is what transformers' layers compute up to rounding. Prompts and completions go
-through a layer together, without padding; attention alone lays them out in rows. The gradients of a
-layer are written out, so that
+Results equal transformers' up to rounding. Prompts and completions go through a layer together,
+without padding; attention alone lays them out in rows. The gradients of a layer are written out, so
+that
 
 - queries, keys and values come from one product, gate and up from another, and what flows back from
   each is one product, too;
@@ -34,7 +34,7 @@ _silu_backward = torch.ops.aten.silu_backward
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Where the tokens of N rows stand among N * T places, padding after them."""
+    """Indices of real tokens among N * T positions, padding after them."""
 
     places: Tensor  # [tokens]
     count: int  # N
@@ -50,17 +50,17 @@ class _Rows:
         return laid.view(self.count, self.longest, *tokens.shape[1:])
 
     def lay_heads(self, tokens: Tensor) -> Tensor:
-        """Heads of tokens [tokens, heads, D] as attention takes them [N, heads, T, D]."""
+        """Heads of tokens [tokens, heads, D] in the layout of attention [N, heads, T, D]."""
         return self.lay(tokens).transpose(1, 2)
 
     def take_heads(self, rows: Tensor) -> Tensor:
-        """What attention found [N, heads, T, D], token by token [tokens, heads * D]."""
+        """Attention's output [N, heads, T, D] by token [tokens, heads * D]."""
         return _taken(rows.transpose(1, 2).flatten(2).flatten(0, 1), self.places)
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """The tokens of a batch in their order: all prompts, then all completions but their last one.
+    """The tokens of a batch: all prompts, then all completions without their last token.
 
     Nothing is predicted from the last token of a completion.
     """
@@ -83,38 +83,30 @@ class _Batch:
 
     @property
     def group(self) -> int:
-        """Completions per prompt."""
         return len(self.begun) // len(self.prompts)
 
     @property
     def lengths(self) -> list[int]:
-        """Tokens of each prompt."""
         return [len(prompt) for prompt in self.prompts]
 
     def tokens(self) -> Tensor:
-        """All tokens [tokens]."""
         return sent([token for row in (*self.prompts, *self.begun) for token in row], self.device)
 
     def positions(self) -> Tensor:
-        """Their positions, a completion's after those of its prompt [tokens]."""
+        """Positions, a completion's after those of its prompt [tokens]."""
         starts = [length for length in self.lengths for _ in range(self.group)]
         spans = [range(length) for length in self.lengths]
         spans += [range(s, s + len(row)) for s, row in zip(starts, self.begun, strict=True)]
         return sent([place for span in spans for place in span], self.device)
 
     def needed(self) -> Tensor:
-        """The tokens from which something is predicted, each prompt's last one first."""
+        """Indices of the tokens that predict another, each prompt's last one first."""
         ends = sent(self.lengths, self.device).cumsum(0) - 1
         first, count = len(self.before.places), len(self.after.places)
         return torch.cat([ends, torch.arange(first, first + count, device=self.device)])
 
     def attended(self, heads: Sequence[Tensor], scale: float) -> Tensor:
-        """What the queries of all tokens find [tokens, heads * D].
-
-        Args:
-            heads: Queries, keys and values, each [tokens, heads, D].
-            scale: Factor of the scores.
-        """
+        """Attention's output [tokens, heads * D] for queries, keys, values [tokens, heads, D]."""
         first = len(self.before.places)
         query, key, value = (self.before.lay_heads(each[:first]) for each in heads)
         found = self.before.take_heads(attend_alone(query, key, value, None, scale))
@@ -134,7 +126,7 @@ class _Batch:
 
 
 class _Laid(torch.autograd.Function):
-    """Rows put at some of many places, zeros elsewhere; no place twice."""
+    """Scatter rows to distinct indices, zeros elsewhere."""
 
     @staticmethod
     def forward(context: Any, rows: Tensor, places: Tensor, count: int) -> Tensor:
@@ -149,7 +141,7 @@ class _Laid(torch.autograd.Function):
 
 
 class _Taken(torch.autograd.Function):
-    """The rows at some places; no place twice."""
+    """Gather rows at distinct indices."""
 
     @staticmethod
     def forward(context: Any, rows: Tensor, places: Tensor) -> Tensor:
@@ -174,7 +166,7 @@ def _taken(rows: Tensor, places: Tensor) -> Tensor:
 
 
 def packs(model: PreTrainedModel) -> bool:
-    """Whether these layers are the faster ones for a model where it is and under what autocast."""
+    """These layers are the faster ones for a model on its device and under the current autocast."""
     return halves_on_cpu(model) and is_written_out(model)
 
 
@@ -203,19 +195,18 @@ def packed_states(
 
 @dataclass(frozen=True, slots=True)
 class _Turns:
-    """Cosines and sines by which tokens are turned, each [tokens, 1, D / 2]."""
+    """Rotary cosines and sines, each [tokens, 1, D / 2]."""
 
     cosines: Tensor
     sines: Tensor
 
     @classmethod
     def of(cls, inner: Any, positions: Tensor) -> _Turns:
-        """Those of a model at positions [tokens]."""
         both = inner.rotary_emb(inner.embed_tokens.weight, positions.unsqueeze(0))
         return cls(*(each[0].chunk(2, -1)[0].unsqueeze(1) for each in both))
 
     def turn(self, heads: Tensor, *, back: bool = False) -> Tensor:
-        """Heads [tokens, heads, D] turned, or turned back, in single precision."""
+        """Rotate heads [tokens, heads, D], or rotate back, in single precision."""
         first, second = heads.float().chunk(2, -1)
         turned = torch.empty_like(heads, dtype=torch.float32)
         one, two = turned.chunk(2, -1)
@@ -235,7 +226,7 @@ def _normed(state: Tensor, weight: Tensor, epsilon: float) -> tuple[Tensor, Tens
 def _norm_gradients(
     gradient: Tensor, state: Tensor, scale: Tensor, weight: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of states and weight from that of their norm [tokens, width]."""
+    """Gradients of states and weight from that of their norm [tokens, width]."""
     normal, given = state * scale, gradient.float()
     product = given * normal
     of_weight = product.sum(0)
@@ -298,7 +289,7 @@ class _Into(torch.autograd.Function):
 
 
 def _out_of(state: Tensor, found: Tensor, layer: Any, dtype: torch.dtype) -> Tensor:
-    """States after a layer [tokens, width], from those before and what its attention found."""
+    """States after a layer [tokens, width], from those before and its attention's output."""
     norm, mlp = layer.post_attention_layernorm, layer.mlp
     matrices = (layer.self_attn.o_proj, mlp.gate_proj, mlp.up_proj, mlp.down_proj)
     weights = (each.weight for each in matrices)

@@ -1,4 +1,4 @@
-"""Passes over prompts and over single tokens, by a model's own modules or written out."""
+"""Forward passes over prompts and single tokens."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pipeline.engine.shared_prefix import Prefix, attending, by_key_head, encode
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """What a pass over prompts leaves; P = prompts, L = tokens of the longest.
+    """Result of a pass over prompts; P = prompts, L = tokens of the longest.
 
     Attributes:
         logits: Of the token after each prompt [P, V].
-        keys: Of each layer [P, key-value heads, L, width of a head].
+        keys: Per layer [P, key-value heads, L, width of a head].
         values: As ``keys``.
-        left: Whether padding stands before a prompt, not after it.
+        left: Padding precedes a prompt.
     """
 
     logits: Tensor
@@ -33,12 +33,11 @@ class Encoded:
     left: bool
 
     def prefix(self, lengths: Sequence[int], group: int) -> Prefix:
-        """What ``group`` rows of each prompt attend to, given the prompts' lengths."""
         return Prefix.of(self.keys, self.values, lengths, group, left=self.left)
 
 
 class Passes(Protocol):
-    """How a model is run."""
+    """Forward passes of a model."""
 
     def encode(self, prompts: Sequence[Sequence[int]]) -> Encoded:
         """Run over whole prompts, none empty."""
@@ -46,24 +45,13 @@ class Passes(Protocol):
     def encode_after(
         self, rests: Sequence[Sequence[int]], prefix: Prefix, begun: Sequence[int]
     ) -> Encoded:
-        """Run over what prompts go on with.
+        """Run over continuations, none empty, of shared prefixes; the result is for these alone.
 
-        Args:
-            rests: Tokens, none empty.
-            prefix: What each attends to beside its own.
-            begun: Tokens before each.
-
-        Returns:
-            What this pass leaves: of the rests alone.
+        ``begun`` is the number of tokens before each.
         """
 
     def step(self, tokens: Tensor, lengths: Tensor, memory: KeyValues) -> Tensor:
-        """Run over one token of each row, the memory being told where they go.
-
-        Args:
-            tokens: [B].
-            lengths: Tokens before each [B].
-            memory: Of the rows.
+        """Run over one token of each row [B], with ``lengths`` tokens before it [B].
 
         Returns:
             Logits of the next token [B, V].
@@ -71,19 +59,18 @@ class Passes(Protocol):
 
 
 def announce(layers: nn.Module) -> None:
-    """Call what asks to be called before each pass through a model's layers."""
+    """Call a module's forward pre-hooks."""
     for hook in layers._forward_pre_hooks.values():
         hook(layers, ())
 
 
 class ModulePasses:
-    """Runs a causal language model of any architecture as transformers does."""
+    """Passes through the modules of transformers, for any architecture."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model
 
     def encode(self, prompts: Sequence[Sequence[int]]) -> Encoded:
-        """See :class:`Passes`."""
         found = encode_prompts(self.model, prompts)
         logits = Halves.of(self.model).head(found.states)
         return Encoded(logits, found.keys, found.values, left=True)
@@ -91,7 +78,6 @@ class ModulePasses:
     def encode_after(
         self, rests: Sequence[Sequence[int]], prefix: Prefix, begun: Sequence[int]
     ) -> Encoded:
-        """See :class:`Passes`."""
         halves, device = Halves.of(self.model), self.model.device
         ids, mask = pad_right(rests, int(self.model.config.pad_token_id or 0), device)
         first = sent(begun, device).unsqueeze(1)
@@ -108,7 +94,6 @@ class ModulePasses:
         return Encoded(logits, *held(cache), left=False)
 
     def step(self, tokens: Tensor, lengths: Tensor, memory: KeyValues) -> Tensor:
-        """See :class:`Passes`."""
         with attending(self.model, _attend):
             logits: Tensor = self.model(
                 input_ids=tokens.unsqueeze(1),

@@ -1,7 +1,7 @@
-"""Work that an accelerator is told once and then repeats by itself.
+"""Recording and replaying work on an accelerator.
 
-A token's pass through a small model is some hundred kernels, and the host takes longer to launch
-each than the device to run it. A recorded pass is launched as one.
+A token's pass through a small model is some hundred kernels, which take longer to launch than to
+run. A recorded pass is one launch.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ Action = Callable[[], None]
 
 
 def can_record(device: torch.device) -> bool:
-    """Whether work on a device can be recorded."""
     return device.type == "cuda"
 
 
 def record(action: Action) -> Action:
-    """What repeats the operations of an action, which is not carried out here.
+    """Capture an action's operations without running them; return their replay.
 
-    ``torch.cuda.graph`` does the same, but waits for the device and empties its cache before, and
-    stays on the stream that it records where an operation spoils the recording.
+    ``torch.cuda.graph`` does the same, but synchronises and empties the cache first, and stays on
+    its stream if an operation breaks the capture.
 
     Raises:
-        RuntimeError: If an operation has the host wait for the device.
+        RuntimeError: If an operation synchronises with the host.
     """
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.stream(torch.cuda.Stream()):
@@ -45,13 +44,13 @@ def record(action: Action) -> Action:
 
 
 class Recording:
-    """Records passes until one cannot be recorded; then says so, once, and tries no other."""
+    """Records passes until one cannot be recorded; then warns once and stops trying."""
 
     def __init__(self) -> None:
         self._works = True
 
     def of(self, action: Action) -> Action:
-        """What repeats an action, or the action itself.
+        """The replay of an action, or the action itself.
 
         Raises:
             torch.OutOfMemoryError: If the device has no room for it.
@@ -72,12 +71,10 @@ class Recording:
 
 
 class Repeated:
-    """Carries out an action again and again: as it is, then recorded, then replayed.
+    """Repeats an action: first as it is, then recorded, then replayed.
 
-    Args:
-        action: Does the same operations on the same memory each time, as long as what it is called
-            with does not change. What it does on the host is not repeated.
-        recording: Records it.
+    For each ``shape`` it must run the same operations on the same memory. Its work on the host is
+    not repeated.
     """
 
     def __init__(self, action: Action, recording: Recording) -> None:
@@ -86,11 +83,7 @@ class Repeated:
         self._again: Action | None = None
 
     def __call__(self, shape: Hashable) -> None:
-        """Carry the action out.
-
-        Args:
-            shape: What the operations depend on; when it changes, they are recorded anew.
-        """
+        """Run the action; a change of ``shape`` records anew."""
         if shape != self._shape:
             # As it is: what libraries make ready at a first call cannot be recorded.
             self._shape, self._again = shape, None

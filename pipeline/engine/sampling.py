@@ -1,4 +1,4 @@
-"""How tokens are chosen; apart from what chooses them, which takes seconds to import."""
+"""Sampling settings, without the slow imports of decoding."""
 
 from __future__ import annotations
 
@@ -7,13 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are chosen.
-
-    Attributes:
-        max_new_tokens: Longest completion in tokens.
-        temperature: 0 takes the most likely token.
-        top_p: Nucleus: the smallest set of tokens with at least this probability.
-    """
+    """Sampling settings: temperature 0 is greedy, ``top_p`` the nucleus of tokens."""
 
     max_new_tokens: int
     temperature: float = 1.0

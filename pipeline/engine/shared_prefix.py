@@ -1,8 +1,8 @@
-"""Attention of many completions to prompts that are held once.
+"""Attention of many completions to shared prompts.
 
-The completions of a group share their prompt. Their queries are stacked and meet the prompt's keys
-in one product per prompt; each completion's own tokens are attended beside it, and both parts are
-joined under one softmax. Nothing of the prompt is computed or copied for each completion.
+The completions of a group share their prompt. Their stacked queries meet the prompt's keys in one
+product per prompt; attention to own tokens is joined under one softmax. Nothing of the prompt is
+computed or copied per completion.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ _flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 _flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 _FEW = 256
 """Most queries of a row for which the CPU kernel's backward pass is faster in float32 than in
-bfloat16, casts included: two to three times up to here, and slower from about 1,000 on."""
+bfloat16, casts included: two to three times up to here, slower from about 1,000 on.
+"""
 
 
 @dataclass(frozen=True)
 class Prefix:
-    """The prompts that the rows of a batch attend to.
+    """The shared prompts of a batch.
 
-    P = prompts, L = tokens of the longest, G = places per prompt, N = rows, H = key-value heads,
-    D = width of a head.
+    P = prompts, L = tokens of the longest, G = rows per prompt, N = rows, H = key-value heads, D =
+    width of a head.
 
     Attributes:
-        keys: Of each layer [P, H, L, D].
-        values: Of each layer [P, H, L, D].
-        bias: Added to scores: minus infinity on padding [P, 1, 1, L]; None if there is none.
+        keys: Per layer [P, H, L, D].
+        values: As ``keys``.
+        bias: Minus infinity on padding [P, 1, 1, L], if there is any.
         group: G.
-        places: The place of each row among P * G; those of prompt p begin at p * G [N].
+        places: Index of each row among P * G, prompt by prompt [N].
     """
 
     keys: tuple[Tensor, ...]
@@ -64,11 +65,9 @@ class Prefix:
         """The prefix of P * ``group`` rows.
 
         Args:
-            keys: Of each layer [P, H, L, D].
-            values: Of each layer [P, H, L, D].
+            keys: Per layer [P, H, L, D].
             lengths: Real tokens of each prompt.
-            group: Completions per prompt.
-            left: Whether padding stands before them, not after them.
+            left: Padding precedes the tokens.
         """
         longest, device, bias = values[0].shape[2], values[0].device, None
         if min(lengths) < longest:
@@ -81,14 +80,12 @@ class Prefix:
         return cls(tuple(keys), tuple(values), bias, group, places)
 
     def keep(self, rows: Tensor) -> Prefix:
-        """The prefix of some of the rows, by their indices."""
         return replace(self, places=self.places[rows])
 
     def stack(self, rows: Tensor) -> Tensor:
-        """Lay rows [N, H, R, D] out by prompt [P, H, G * R, D]; free places hold zeros.
+        """Lay rows [N, H, R, D] out by prompt [P, H, G * R, D]; free slots hold zeros.
 
-        Rows that have been dropped leave their places free, so that every prompt keeps G of them
-        and one batched product serves all prompts.
+        Dropped rows leave free slots: every prompt keeps G, and one batched product serves all.
         """
         prompts, (_, heads, repeats, size) = len(self.values[0]), rows.shape
         full = rows
@@ -103,10 +100,10 @@ class Prefix:
         return rows if len(rows) == len(self.places) else rows.index_select(0, self.places)
 
     def joint_bias(self, length: int, dtype: torch.dtype) -> Tensor:
-        """What is added to the scores of rows of ``length`` tokens [N or 1, 1, T, L + T].
+        """The joint mask of rows of ``length`` tokens [N or 1, 1, T, L + T].
 
-        It hides padding of the prompts and, of a row's own tokens, the later ones. All layers of a
-        pass are given the same tensor: what they add is kept for the backward pass.
+        It masks padding and later own tokens. All layers share one tensor, as it is kept for the
+        backward pass.
         """
         if (length, dtype) not in self._joint:
             self._joint[length, dtype] = self._made_joint(length, dtype)
@@ -128,13 +125,11 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPrompts:
-    """What a pass over prompts leaves; P = prompts, L = tokens of the longest.
-
-    Padding stands before a prompt.
+    """Result of a pass over left-padded prompts; P = prompts, L = tokens of the longest.
 
     Attributes:
-        states: Of each prompt's last token [P, width], as the model's head takes them.
-        keys: Of each layer [P, key-value heads, L, width of a head].
+        states: Of each prompt's last token [P, width], input of the model's head.
+        keys: Per layer [P, key-value heads, L, width of a head].
         values: As ``keys``.
     """
 
@@ -144,7 +139,7 @@ class EncodedPrompts:
 
 
 def encode_prompts(model: PreTrainedModel, prompts: Sequence[Sequence[int]]) -> EncodedPrompts:
-    """Encode some prompts, none empty, by a causal language model's own modules."""
+    """Encode prompts, none empty, by the model's own modules."""
     ids, mask = pad_left(prompts, int(model.config.pad_token_id or 0), model.device)
     cache = DynamicCache(config=model.config)
     seen = visible(model, mask) if len(set(map(len, prompts))) > 1 else None
@@ -162,13 +157,13 @@ def encode_prompts(model: PreTrainedModel, prompts: Sequence[Sequence[int]]) -> 
 
 
 def halves_on_cpu(model: PreTrainedModel) -> bool:
-    """Whether a model runs on a CPU under autocast to bfloat16, with PyTorch's attention."""
+    """The model runs on a CPU under autocast to bfloat16, with PyTorch's attention."""
     half = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
     return half and model.device.type == "cpu" and model.config._attn_implementation == "sdpa"
 
 
 def _alone(model: PreTrainedModel, seen: Tensor | None) -> AbstractContextManager[None]:
-    """Where gradients in bfloat16 are wanted of a CPU, let layers attend by :class:`_Flash`."""
+    """Use :class:`_Flash` where a CPU needs bfloat16 gradients."""
     if not (halves_on_cpu(model) and torch.is_grad_enabled()):
         return nullcontext()
     bias = None
@@ -188,7 +183,7 @@ def _attend_alone(
     bias: Tensor | None,
     **_: object,
 ) -> tuple[Tensor, None]:
-    """Attend to a row's own tokens; ``bias`` [N, 1, T, T] is added to scores, else causality."""
+    """Attend to own tokens; ``bias`` [N, 1, T, T] is added to scores, else causality."""
     # Under autocast the rotation and the cache leave them in float32.
     query, key, value = (tensor.bfloat16() for tensor in (query, key, value))
     output = attend_alone(query, key, value, bias, scaling)
@@ -196,10 +191,10 @@ def _attend_alone(
 
 
 def held(cache: DynamicCache) -> tuple[list[Tensor], list[Tensor]]:
-    """The keys and values of each layer in the number format that passes compute with.
+    """Keys and values of each layer in the number format of the passes.
 
-    Under autocast the rotation and the cache leave them in float32: twice the memory, and whoever
-    attends to them would cast all of them again for every token.
+    Under autocast, rotation and cache leave them in float32: twice the memory, and a cast per
+    token.
     """
     layers, dtype = cache.layers, cache.layers[0].keys.dtype
     kind = layers[0].keys.device.type
@@ -209,10 +204,9 @@ def held(cache: DynamicCache) -> tuple[list[Tensor], list[Tensor]]:
 
 
 def visible(model: PreTrainedModel, mask: Tensor) -> Tensor:
-    """What a pass takes for the mask of real tokens [P, L].
+    """The attention mask for the mask of real tokens [P, L].
 
-    Given the mask itself, transformers makes of it what is made here, and waits for an accelerator
-    to ask whether it hides anything.
+    transformers would build the same, but synchronise with an accelerator to see if it masks any.
     """
     if model.config._attn_implementation != "sdpa":
         return mask.long()
@@ -222,12 +216,7 @@ def visible(model: PreTrainedModel, mask: Tensor) -> Tensor:
 
 @contextmanager
 def attending(model: PreTrainedModel, attend: Attend | None = None) -> Iterator[None]:
-    """Let the model's layers attend to the ``prefix`` that its forward pass is given.
-
-    Args:
-        model: A causal language model.
-        attend: Takes the place of that attention; what it attends to is its own affair.
-    """
+    """Let the model's layers attend to the ``prefix`` passed to its forward, or by ``attend``."""
     AttentionInterface.register(_NAME, attend or _attention)
     before = model.config._attn_implementation
     model.set_attn_implementation(_NAME)
@@ -248,16 +237,13 @@ def _attention(
     prefix: Prefix,
     **_: object,
 ) -> tuple[Tensor, None]:
-    """Attend to the prefix and, causally, to the row's own tokens, under one softmax.
+    """Attend to the prefix and, causally, to own tokens, under one softmax.
 
     Args:
-        module: The attention layer; its index chooses keys and values of the prefix.
-        query: Of the row's own tokens [N, heads, T, D].
-        key: Of the row's own tokens [N, H, T, D]; padding stands after the real ones.
-        value: As ``key``.
-        attention_mask: Not used: causality hides the padding.
-        scaling: Factor of the scores.
-        prefix: The prompts.
+        module: The attention layer; its index selects keys and values of the prefix.
+        query: [N, heads, T, D].
+        key: [N, H, T, D]; padding follows the tokens.
+        attention_mask: Unused: causality masks the padding.
     """
     layer = int(module.layer_idx)  # type: ignore[arg-type]
     output = attend_both(query, key, value, prefix, layer, scaling)
@@ -267,7 +253,7 @@ def _attention(
 def attend_both(
     query: Tensor, key: Tensor, value: Tensor, prefix: Prefix, layer: int, scaling: float
 ) -> Tensor:
-    """Attend from all own tokens [N, heads, T, D] to them and to a layer's prefix."""
+    """Attend from own tokens [N, heads, T, D] to themselves and a layer's prefix."""
     # Under autocast the rotation leaves queries and keys in float32.
     query, key = query.to(value.dtype), key.to(value.dtype)
     prompt = prefix.keys[layer].to(value.dtype), prefix.values[layer].to(value.dtype)
@@ -278,9 +264,9 @@ def attend_both(
 def attend_alone(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, scale: float
 ) -> Tensor:
-    """Attend from rows [N, heads, T, D] to their own tokens, by a CPU's kernels.
+    """Attend from rows [N, heads, T, D] to their own tokens by CPU kernels.
 
-    ``bias`` [N, 1, T, T] is added to scores; without it, each token sees those up to itself.
+    ``bias`` [N, 1, T, T] is added to scores; the default is causal.
     """
     own = (for_all_heads(tensor, query.shape[1]) for tensor in (key, value))
     output: Tensor = _Flash.apply(query, *own, bias, scale)  # type: ignore[no-untyped-call]
@@ -288,9 +274,9 @@ def attend_alone(
 
 
 def by_key_head(query: Tensor, heads: int) -> Tensor:
-    """Line up the query heads that share a key-value head [N, H, R * T, D].
+    """Group query heads by key-value head [N, H, R * T, D].
 
-    They meet the same keys, so to the prompt they are no more than further tokens of one head.
+    They meet the same keys, so to the prompt they are further tokens of one head.
     """
     lined: Tensor = query.unflatten(1, (heads, -1))
     return lined.flatten(2, 3)
@@ -310,7 +296,7 @@ def joined(
     prefix: Prefix,
     scaling: float,
 ) -> Tensor:
-    """Attend from all own tokens [N, heads, T, D], with CPU kernels and no copy of a prompt."""
+    """Attend from own tokens [N, heads, T, D] by CPU kernels, without a copy of the prompt."""
     # Of the row's own tokens the kernels want as many key-value heads as query heads.
     own = (for_all_heads(tensor, query.shape[1]) for tensor in (key, value))
     output: Tensor = _Joined.apply(query, *own, keys, values, prefix, scaling)  # type: ignore[no-untyped-call]
@@ -326,10 +312,10 @@ def repeated(
     prefix: Prefix,
     scaling: float,
 ) -> Tensor:
-    """Attend from all own tokens [N, heads, T, D], with a copy of the prompt for each row.
+    """Attend from own tokens [N, heads, T, D] with a copy of the prompt per row.
 
-    For accelerators: the kernels that :func:`joined` calls by name are those of a CPU, and the
-    portable attention of PyTorch returns no log-sum-exp to join two parts by.
+    For accelerators: :func:`joined` calls CPU kernels, and PyTorch's portable attention returns no
+    log-sum-exp.
     """
     rows = prefix.places // prefix.group
     # Given a mask and fewer key-value heads, PyTorch would take its slowest kernel.
@@ -344,10 +330,10 @@ def repeated(
 
 
 class _Joined(torch.autograd.Function):
-    """Flash attention over prompt and own tokens apart, joined by their log-sum-exps.
+    """Flash attention over prompt and own tokens, joined by their log-sum-exps.
 
-    The backward kernel needs only the joined output and log-sum-exp to give each part its share of
-    the gradient (Liu et al. 2023, "Ring Attention", arXiv 2310.01889, appendix A).
+    Joined output and log-sum-exp suffice for each part's backward kernel (Liu et al. 2023, "Ring
+    Attention", arXiv 2310.01889, appendix A).
     """
 
     @staticmethod
@@ -361,7 +347,7 @@ class _Joined(torch.autograd.Function):
         prefix: Prefix,
         scale: float,
     ) -> Tensor:
-        """The attention output [N, heads, T, D]; key and value have all heads."""
+        """[N, heads, T, D]; key and value have all heads."""
         heads = keys.shape[1]
         stacked, bias = prefix.stack(by_key_head(query, heads)), prefix.bias
         # Two softmaxes, each over its own keys: their sums give the share of each in the joint one.
@@ -378,7 +364,6 @@ class _Joined(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Any, ...]:
-        """The gradients of query, key, value, keys and values."""
         query, key, value, keys, values, stacked, output, total = context.saved_tensors
         prefix, heads, scale = context.prefix, keys.shape[1], {"scale": context.scale}
         # Given the joint output and sum in place of its own, the kernel takes the weights of the
@@ -402,7 +387,7 @@ class _Flash(torch.autograd.Function):
     def forward(
         context: Any, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, scale: float
     ) -> Tensor:
-        """The attention output [N, heads, T, D]; key and value have all heads."""
+        """[N, heads, T, D]; key and value have all heads."""
         output: Tensor
         output, total = _flash(query, key, value, 0.0, bias is None, attn_mask=bias, scale=scale)
         context.save_for_backward(query, key, value, output, total, bias)
@@ -411,7 +396,6 @@ class _Flash(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Any, ...]:
-        """The gradients of query, key and value."""
         query, key, value, output, total, bias = context.saved_tensors
         tensors = (gradient.contiguous(), query, key, value, output, total)
         causal, how = bias is None, {"attn_mask": bias, "scale": context.scale}
@@ -428,7 +412,7 @@ def _shares(
     attn_mask: Tensor | None = None,
     scale: float,
 ) -> Sequence[Tensor]:
-    """The gradients of query, key and value by the kernel, in the faster number format."""
+    """Gradients of query, key and value by the kernel, in the faster number format."""
     given, dtype = [gradient, query, key, value, output], query.dtype
     if dtype == torch.bfloat16 and query.shape[2] <= _FEW:
         given = [tensor.float() for tensor in given]

@@ -1,8 +1,8 @@
-"""Prompts that begin alike: what they share is encoded once.
+"""Prompts with a common beginning, which is encoded once.
 
 Benchmarks ask several questions of a story (Hi-ToM five, FANToM and OpenToM more), sampling asks
-for several answers to a question. Of the 600 questions of Hi-ToM, sorted, two thirds of the text
-stand in the question before.
+for several answers. Of Hi-ToM's 600 sorted questions, two thirds of the text repeat the question
+before.
 
 Source of the idea: prefix sharing of Zheng et al. 2023, "SGLang: Efficient Execution of Structured
 Language Model Programs", section 3 (arXiv 2312.07104).
@@ -22,28 +22,19 @@ from pipeline.engine.passes import Passes
 from pipeline.engine.shared_prefix import Prefix
 
 WORTH = 0.5
-"""Share of the longest prompt that siblings have in common at least: a pass of its own costs."""
+"""Minimum common share of the longest prompt: an extra pass costs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """Prompts that begin alike.
-
-    Attributes:
-        prompts: Their places among all.
-        shared: Tokens that they begin with; fewer than any has; 0 for one alone.
-    """
+    """Indices of prompts whose first ``shared`` tokens are equal; 0 for one alone."""
 
     prompts: tuple[int, ...]
     shared: int
 
 
 def siblings_of(prompts: Sequence[Sequence[int]]) -> list[Siblings]:
-    """Sort prompts, none empty, into siblings, so that few tokens are left to encode.
-
-    Returns:
-        All prompts, each once; siblings stand in the order of the first of their prompts.
-    """
+    """Group prompts, none empty, so that few tokens are left to encode."""
     tokens = [tuple(prompt) for prompt in prompts]
     order = sorted(range(len(tokens)), key=lambda place: tokens[place])
     found: list[Siblings] = []
@@ -67,28 +58,24 @@ def siblings_of(prompts: Sequence[Sequence[int]]) -> list[Siblings]:
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens both begin with, if each has one more at least."""
+    """Length of the common beginning, less than either length."""
     most = min(len(one), len(other)) - 1
     return next((n for n in range(most) if one[n] != other[n]), most)
 
 
 @dataclass(frozen=True, slots=True)
 class _Stem:
-    """What siblings begin with: of each layer [key-value heads, tokens, width of a head]."""
+    """Keys or values per layer of a common beginning [key-value heads, tokens, head width]."""
 
     keys: list[Tensor]
     values: list[Tensor]
 
 
 class Encoder:
-    """Encodes prompts into rows of a memory; what siblings begin with is held until all had it.
-
-    Args:
-        passes: How the model is run.
-        prompts: All of them.
+    """Encodes prompts into rows of a cache; a common beginning is kept until its last prompt.
 
     Attributes:
-        order: All prompts, siblings one after the other: the order to encode them in.
+        order: Indices of the prompts, siblings together: the order to encode them in.
     """
 
     def __init__(self, passes: Passes, prompts: Sequence[Sequence[int]]) -> None:
@@ -100,12 +87,7 @@ class Encoder:
         self._stems: dict[int, _Stem] = {}  # by the number of the family
 
     def encode(self, wanted: Sequence[int], rows: Sequence[int], memory: OwnKeyValues) -> Tensor:
-        """Encode some prompts.
-
-        Args:
-            wanted: Which, each once in all.
-            rows: Where each goes.
-            memory: Takes their keys and values.
+        """Encode prompts into ``rows`` of a cache, each prompt once in all.
 
         Returns:
             Logits of the token after each [wanted, V].
@@ -162,7 +144,6 @@ class Encoder:
             )
 
     def _prefix(self, families: Sequence[int]) -> Prefix:
-        """What a prompt of each of these families attends to."""
         stems = {family: self._stems[family] for family in families}
         group = max(Counter(families).values())
         device = next(iter(stems.values())).values[0].device
@@ -192,7 +173,7 @@ class Encoder:
 
 
 def _beside_each_other(tensors: Sequence[Tensor], longest: int) -> Tensor:
-    """Lay tensors [H, their tokens, D] out as one [tensors, H, ``longest``, D]."""
+    """Stack tensors [H, their tokens, D] as [tensors, H, ``longest``, D]."""
     heads, _, size = tensors[0].shape
     # Zeros, since what is hidden is multiplied by zero.
     laid = tensors[0].new_zeros(len(tensors), heads, longest, size)

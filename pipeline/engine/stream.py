@@ -1,7 +1,7 @@
-"""Decoding of many prompts in few places: where a completion ends, the next prompt enters.
+"""Continuous batching: where a completion ends, the next prompt enters.
 
-A batch that waits for its longest completion computes mostly for those that have ended. Here all
-places are at work until no prompt waits; then the batch shrinks with what is left of it.
+A batch that waits for its longest completion mostly computes finished rows. Here all slots work
+until no prompt waits; then the batch shrinks.
 
 Source: iteration-level scheduling of Yu et al. 2022, "Orca: A Distributed Serving System for
 Transformer-Based Generative Models", section 3.1.
@@ -47,18 +47,13 @@ def complete(
 ) -> None:
     """Complete every prompt once.
 
-    The random numbers of a completion come from its own stream, so it does not depend on which
-    others are beside it (up to rounding).
+    Each completion has its own random stream, so it does not depend on its neighbours (up to
+    rounding).
 
     Args:
-        model: A causal language model.
-        prompts: Token sequences, none empty; they enter in this order, but such as begin alike one
-            after the other.
-        keys: The random-stream key of each.
-        sampling: How tokens are chosen.
-        stops: The tokens of which each ends a completion.
-        places: Completions that are written at a time.
-        hear: Hears of each completion as it ends, with the place of its prompt among ``prompts``.
+        prompts: Token sequences, none empty; they enter in order, but with siblings together.
+        stops: Tokens that end a completion.
+        hear: Receives each completion as it ends, with the index of its prompt.
     """
     if prompts:
         _Batch(model, prompts, keys, sampling, stops, min(places, len(prompts)), hear).run()
@@ -66,7 +61,7 @@ def complete(
 
 @dataclass(slots=True)
 class _Row:
-    """A completion that is being written; ``draws`` are its random numbers, if it needs any."""
+    """A completion in progress; ``draws`` are its random numbers, if it needs any."""
 
     prompt: int
     draws: np.ndarray | None
@@ -77,7 +72,7 @@ class _Row:
 
 
 class _Batch:
-    """The places, what is written in them, and the prompts that wait."""
+    """The slots, their rows, and the prompts that wait."""
 
     def __init__(
         self,
@@ -111,7 +106,7 @@ class _Batch:
                 self._step()
 
     def _is_time(self) -> bool:
-        """Whether prompts should enter, or the batch shrink."""
+        """Prompts should enter, or the batch shrink."""
         share = _FREE_SHARE if self.device.type == "cpu" else _FREE_SELDOM
         return self.rows.count(None) >= max(1, share * len(self.rows))
 
@@ -143,7 +138,7 @@ class _Batch:
         self._write(range(len(self.rows)), logits)
 
     def _write(self, places: Sequence[int], logits: Tensor) -> None:
-        """Choose the next token in some places, from logits [places, V]."""
+        """Sample the next token in some slots, from logits [places, V]."""
         rows = [self.rows[place] for place in places]
         draws = logits.new_zeros(len(rows), dtype=torch.float64)
         if self.sampling.temperature:

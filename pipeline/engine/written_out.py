@@ -1,4 +1,5 @@
-"""Layers of Qwen2 and Llama written out, where calling modules and casting outweigh arithmetic.
+"""Layers of Qwen2 and Llama written out: for small models, calling modules and casting outweigh
+arithmetic.
 
 What is computed is transformers' ``Qwen2ForCausalLM`` or ``LlamaForCausalLM`` up to rounding, in a
 third of the operations:
@@ -32,22 +33,22 @@ from pipeline.engine.passes import Encoded, ModulePasses, Passes, announce
 from pipeline.engine.shared_prefix import Prefix, attend_both, for_all_heads
 
 LARGEST = 2**29
-"""Parameters of the largest model that is written out: its matrices are held twice."""
+"""Parameter limit: matrices of a written-out model are held twice."""
 
 _WORTH_ONEDNN = 2**20
-"""Multiplications from which a product is oneDNN's: calls of it cost more than those of MKL.
+"""Multiplications from which a product uses oneDNN, whose calls cost more than MKL's.
 
-Fewer than of a module (``plain_below``), which also looks at its operands in each call.
+Fewer than for modules (``plain_below``), which inspect their operands in each call.
 """
 
 _WORTH_PACKING = 2**18
-"""Numbers of a matrix from which it is packed: of smaller ones, MKL's products are as fast."""
+"""Size from which a matrix is packed: for smaller ones, MKL is as fast."""
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
 
 def passes_of(model: PreTrainedModel) -> Passes:
-    """The fastest way to run a model on the device that it is on."""
+    """The fastest passes for a model on its device."""
     kind = model.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32
     suits = (
@@ -60,7 +61,7 @@ def passes_of(model: PreTrainedModel) -> Passes:
 
 
 class _Matrix:
-    """What rows are multiplied by: a weight [outputs, inputs], packed if it is large."""
+    """A weight [outputs, inputs], packed if it is large, with its bias."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, *, onednn: bool) -> None:
         self.bias, self.size = bias, weight.numel()
@@ -75,7 +76,7 @@ class _Matrix:
         return linear(rows, self.weight, self.bias)
 
     def added(self, to: Tensor, rows: Tensor) -> Tensor:
-        """What :meth:`times` does of one without bias, added to [N, outputs]."""
+        """:meth:`times` without bias, added to [N, outputs]."""
         if self.weight.dtype != to.dtype or self._by_onednn(rows):
             return self.times(rows).add(to)
         return torch.addmm(to, rows, self.weight.t())
@@ -98,13 +99,9 @@ class _Layer:
 
 
 class WrittenOut:
-    """See :class:`pipeline.engine.passes.Passes`; takes a copy of the weights.
+    """See :class:`pipeline.engine.passes.Passes`; copies the weights and calls pre-hooks of layers.
 
-    What asks to be called before passes through the model's layers is called before these.
-
-    Args:
-        model: The model.
-        dtype: Number format of products and attention.
+    Products and attention are computed in ``dtype``.
     """
 
     def __init__(self, model: PreTrainedModel, dtype: torch.dtype = torch.float32) -> None:
@@ -151,7 +148,7 @@ class WrittenOut:
         return _Matrix(weight, bias, onednn=self.onednn)
 
     def _beside(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """What makes queries, keys and values, with what is turned together side by side."""
+        """Projections to queries, keys and values, with rotated pairs adjacent."""
         query, key, value = tensors
         beside = (
             each.unflatten(0, (-1, 2, self.size // 2)).transpose(1, 2).flatten(0, 2)
@@ -160,8 +157,6 @@ class WrittenOut:
         return [*beside, value]
 
     def encode(self, prompts: Sequence[Sequence[int]]) -> Encoded:
-        """See :class:`pipeline.engine.passes.Passes`."""
-
         # Padding stands after the tokens, where causality hides it.
         def attend(_: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
             # In single precision an accelerator's only kernel for fewer keys is its slowest.
@@ -177,8 +172,6 @@ class WrittenOut:
     def encode_after(
         self, rests: Sequence[Sequence[int]], prefix: Prefix, begun: Sequence[int]
     ) -> Encoded:
-        """See :class:`pipeline.engine.passes.Passes`."""
-
         def attend(layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
             return attend_both(query, key, value, prefix, layer, 1.0)
 
@@ -192,8 +185,8 @@ class WrittenOut:
         Args:
             rows: Tokens, none empty.
             begun: Tokens before each.
-            attend: Given a layer, the rows' queries [P, heads, L, D], keys and values [P, key-value
-                heads, L, D], returns what the queries find [P, heads, L, D].
+            attend: From a layer, queries [P, heads, L, D], keys and values [P, key-value heads, L,
+                D] to attention's output [P, heads, L, D].
         """
         device = self.embedding.device
         ids, mask = pad_right(rows, 0, device)
@@ -215,8 +208,6 @@ class WrittenOut:
         return Encoded(logits, keys, values, left=False)
 
     def step(self, tokens: Tensor, lengths: Tensor, memory: KeyValues) -> Tensor:
-        """See :class:`pipeline.engine.passes.Passes`."""
-
         def attend(layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
             grouped = query.unflatten(1, (self.key_heads, -1))
             return memory.attend(layer, grouped, key.unsqueeze(2), value.unsqueeze(2)).flatten(1, 2)
@@ -229,18 +220,18 @@ class WrittenOut:
         """Logits after some tokens.
 
         Args:
-            tokens: N of them, of any rows [N].
+            tokens: [N], of any rows.
             positions: In their rows [N].
-            attend: Given a layer, its queries [N, heads, D], keys and values [N, key-value heads,
-                D], returns what the queries find [N, heads, D].
-            last: Which of the tokens; all of them if absent.
+            attend: From a layer, queries [N, heads, D], keys and values [N, key-value heads, D] to
+                attention's output [N, heads, D].
+            last: Indices of the tokens; all of them by default.
         """
         announce(self.inner)
         with self._as_written():
             return self._run(self.embedding[tokens], self.turns[positions], attend, last)
 
     def _run(self, state: Tensor, turns: Tensor, attend: Attend, last: Tensor | None) -> Tensor:
-        """Logits from states of tokens [N, width] and what turns them [N, 1, D / 2]."""
+        """Logits from states of tokens [N, width] and their rotations [N, 1, D / 2]."""
         turned = self.heads + self.key_heads
         for index, layer in enumerate(self.layers):
             made = layer.to_heads.times(self._normed(state, layer.before))

@@ -1,1 +1,1 @@
-"""How things are written and read: files, typed records, text from elsewhere, downloads."""
+"""Reading and writing: files, typed records, untrusted text, downloads."""

@@ -1,11 +1,11 @@
-"""Download files so that what arrives is what was asked for.
+"""Verified, resumable downloads.
 
 A download goes to a ``.part`` file from which it is resumed, is retried with exponential backoff,
-and is accepted only with the expected size and digest. An access token goes to the server it is
-meant for and to no other, wherever that one redirects to.
+and is accepted only with the expected size and digest. An access token goes to its own server only,
+even after redirects.
 
-Libraries do less: ``huggingface_hub`` tries no server again that is out of order, and takes another
-range of a file than it has asked for; ``pooch`` begins again from the first byte.
+``huggingface_hub`` does not retry a failing server, and accepts another range of a file than
+requested; ``pooch`` does not resume.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MIRROR_VARIABLE = "TOMRL_DATA_MIRROR"
 OFFLINE_VARIABLE = "TOMRL_OFFLINE"
 
 Report = Callable[[str, int, int | None], None]
-"""Called with a file's name, the bytes it has so far, and its size where known."""
+"""Called with a file's name, its bytes so far, and its size if known."""
 
 
 class AlteredFile(UserError):
@@ -43,12 +43,7 @@ class AlteredFile(UserError):
 
 
 class DownloadError(Exception):
-    """The server cannot be reached, or refuses.
-
-    Attributes:
-        status: Its HTTP status, None where there was no answer.
-        received: Bytes of the file that are kept for the next try.
-    """
+    """The server cannot be reached (``status`` None), or refuses; ``received`` bytes are kept."""
 
     def __init__(self, cause: Exception, received: int) -> None:
         reply = _refusal(cause)
@@ -59,14 +54,12 @@ class DownloadError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to insist on a download.
+    """Retries and timeouts of a download.
 
     Attributes:
-        attempts: Tries for one file in which nothing arrives; a try that brings bytes is free.
+        attempts: Tries in which nothing arrives; a try that brings bytes is free.
         stall_seconds: Longest wait for the next bytes.
-        backoff_seconds: Wait after the first failure; doubles with each further one.
-        longest_wait: Upper bound of that wait.
-        sleep: How to wait.
+        backoff_seconds: Wait after the first failure; doubles up to ``longest_wait``.
     """
 
     attempts: int = 5
@@ -81,12 +74,10 @@ DEFAULT_PATIENCE = Patience()
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a file must be; what is None is not compared.
+    """Expected size and digests of a file; None is not compared.
 
     Attributes:
-        bytes: Its size.
-        sha256: Digest of its bytes.
-        git_blob: Its object name in a git repository, for files whose sha256 is not published.
+        git_blob: Object name in git, for files without a published sha256.
     """
 
     bytes: int | None = None
@@ -104,14 +95,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file at an address.
-
-    Attributes:
-        name: What progress and errors call it.
-        url: Where it is.
-        expected: What it must be.
-        token: Access token for the address's server.
-    """
+    """A file at an address, with the access token of its server; ``name`` is for messages."""
 
     name: str
     url: str
@@ -120,15 +104,10 @@ class RemoteFile:
 
 
 def verify(path: Path, expected: Expected, described: str = "") -> None:
-    """Compare a file on disk with what it must be.
-
-    Args:
-        path: The file.
-        expected: Its size and digests.
-        described: How an error names what was expected.
+    """Compare a file with its expected size and digests, ``described`` for the error.
 
     Raises:
-        Altered: If it is missing, truncated or altered.
+        AlteredFile: If it is missing, truncated or altered.
     """
     wanted = described or str(expected)
     if not path.is_file():
@@ -144,7 +123,7 @@ def verify(path: Path, expected: Expected, described: str = "") -> None:
 
 
 def git_blob(path: Path) -> str:
-    """The name that git gives a file's content: a sha1 over its size and bytes."""
+    """Git's object name of a file: a sha1 over its size and bytes."""
     digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
@@ -160,11 +139,11 @@ def download(
     patience: Patience = DEFAULT_PATIENCE,
     described: str = "",
 ) -> None:
-    """Bring a file to ``part``, verified; go on from what is there.
+    """Download a file to ``part``, verified; resume what is there.
 
     Raises:
-        DownloadError: If it cannot be had; what has arrived stays in ``part``.
-        Altered: If the server has another file than expected; ``part`` is then removed.
+        DownloadError: If it is unavailable; the bytes so far stay in ``part``.
+        AlteredFile: If the server has another file; ``part`` is then removed.
     """
     resumed = _size(part) > 0
     while True:
@@ -182,7 +161,6 @@ def download(
 
 
 def _receive(remote: RemoteFile, part: Path, report: Report, patience: Patience) -> None:
-    """Append to the part file until it is complete, with retries."""
     failures, wait = 0, patience.backoff_seconds
     while True:
         before = _size(part)
@@ -203,11 +181,7 @@ def _receive(remote: RemoteFile, part: Path, report: Report, patience: Patience)
 
 
 def _transfer(remote: RemoteFile, part: Path, report: Report, patience: Patience) -> None:
-    """Do one request for what is missing.
-
-    Raises:
-        ConnectionError: If the connection ended before the last byte.
-    """
+    """Request the missing bytes once; ConnectionError if the connection ends early."""
     start, wanted = _size(part), remote.expected.bytes
     limit = _UNKNOWN_SIZE_LIMIT if wanted is None else wanted
     if wanted is not None and start >= wanted:
@@ -238,7 +212,7 @@ def _transfer(remote: RemoteFile, part: Path, report: Report, patience: Patience
 def _reply(
     remote: RemoteFile, start: int, timeout: float
 ) -> AbstractContextManager[httpx.Response]:
-    """What the server answers; no redirect to another one takes the token along."""
+    """The server's response; redirects to another server lose the token."""
     headers = {"Accept-Encoding": "identity", "User-Agent": "tomrl"}
     if start:
         headers["Range"] = f"bytes={start}-"
@@ -265,12 +239,11 @@ def _range_start(reply: httpx.Response) -> int | None:
 
 
 def _refusal(error: Exception) -> httpx.Response | None:
-    """What a server answered that refuses; None where there was no answer."""
     return error.response if isinstance(error, httpx.HTTPStatusError) else None
 
 
 def named_wait(headers: Mapping[str, str]) -> float | None:
-    """The seconds after which a server wants to be asked again; None where it names none."""
+    """The server's ``Retry-After`` in seconds, if any."""
     said = headers.get("retry-after", "")
     try:
         seconds = float(said)
@@ -284,7 +257,7 @@ def named_wait(headers: Mapping[str, str]) -> float | None:
 
 @contextmanager
 def progress_bar(wanted: bool) -> Iterator[Report]:
-    """Draw one progress bar per file on the terminal, if there is one."""
+    """Draw one progress bar per file, if there is a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     off = not (wanted and console.is_terminal)

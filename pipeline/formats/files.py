@@ -1,4 +1,4 @@
-"""Writing files so that nothing half-written is ever seen, and reading them with digests."""
+"""Atomic writes, and digests of files."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from pipeline.formats import temporaries
 def replacing(target: Path) -> Iterator[Path]:
     """Yield a temporary sibling of ``target`` (file or folder) and rename it at the end.
 
-    If the block raises, the sibling is removed and ``target`` is left as it was. What killed
-    processes left half-written is removed by the next stage (:func:`remove_leftovers`).
+    If the block raises, the sibling is removed and ``target`` stays. Leftovers of killed processes
+    are removed by the next stage (:func:`remove_leftovers`).
     """
     temporary = temporaries.beside(target)
     with folder_of(target), writing(target):
@@ -38,7 +38,6 @@ def replacing(target: Path) -> Iterator[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or folder if it is there."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -46,9 +45,8 @@ def remove(path: Path) -> None:
 
 
 def link_or_copy(source: str | Path, target: str | Path) -> None:
-    """Give a file a second name, or copy it where that cannot be: on another disk, for example.
-
-    What a symbolic link points at is another's, and copied.
+    """Hard-link a file, or copy it where that fails, as on another disk, or if it is a symbolic
+    link.
     """
     try:
         if Path(source).is_symlink():
@@ -59,25 +57,19 @@ def link_or_copy(source: str | Path, target: str | Path) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove a file or folder at once: whoever is killed meanwhile leaves no half of it."""
+    """Remove a file or folder atomically."""
     temporary = temporaries.beside(path)
     path.rename(temporary)
     remove(temporary)
 
 
 def size(path: Path) -> int:
-    """The bytes of a file, or of all files of a folder."""
     files = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
     return sum(file.lstat().st_size for file in files if not file.is_dir())
 
 
 def remove_leftovers(folder: Path, deep: bool = False) -> None:
-    """Remove what killed processes of this machine left half-written in ``folder``.
-
-    Args:
-        folder: Need not exist.
-        deep: Also in the folders below it.
-    """
+    """Remove the temporary files of this machine's dead processes; ``deep`` in subfolders, too."""
     for path in temporaries.find(folder, deep):
         if temporaries.has_no_owner(path):
             with suppress(FileNotFoundError):  # another process does the same
@@ -102,48 +94,37 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_text(target: Path, text: str) -> None:
-    """Write a text file atomically."""
     with replacing(target) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def write_json(target: Path, value: object) -> None:
-    """Write JSON atomically, keys in the order given, the same bytes for the same value."""
     write_text(target, json_text(value))
 
 
 def json_text(value: object) -> str:
-    """What :func:`write_json` writes."""
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 def write_lines(target: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    """Write JSON lines atomically."""
     write_text(target, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file."""
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Read a JSON lines file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
 
 
 class AppendedLines:
-    """The lines of a file that somebody writes; one that is not whole yet is left for later.
-
-    Args:
-        path: Need not exist yet.
-    """
+    """Follows a growing JSON lines file, which need not exist yet; incomplete lines wait."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._read = path, 0
 
     def new(self) -> Iterator[Any]:
-        """Yield what has come since the last call, each line as the JSON that it holds."""
         if not self._path.is_file():
             return
         with self._path.open("rb") as file:
@@ -156,7 +137,6 @@ class AppendedLines:
 
 
 def file_digest(path: Path) -> str:
-    """The sha256 of a file."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
@@ -168,5 +148,5 @@ def folder_digests(folder: Path) -> dict[str, str]:
 
 
 def digest_of(value: object) -> str:
-    """A digest of any JSON value, independent of key order."""
+    """A digest of a JSON value, independent of key order."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,6 +1,6 @@
-"""Tables that fit a terminal of any width: words are folded, and no number is ever cut.
+"""Tables for terminals of any width: words are folded, numbers never cut.
 
-Where a terminal is too narrow for all columns, the values of a row stand below each other.
+In a terminal too narrow for all columns, a row's values are listed vertically.
 """
 
 from __future__ import annotations
@@ -17,19 +17,17 @@ from rich.text import Text
 
 _NUMBER = re.compile(r"\S*?(?<![^\W\d_])(?<!_)[+\-−±<>~(]?\d\S*")
 _SHORTEST = 6
-"""Columns of letters that a word is not folded below."""
+"""Minimum width of folded words."""
 
 
 class FittingTable(Table):
-    """A table that chooses the widths of its columns by what may be folded in them."""
+    """A table that chooses its column widths by their content."""
 
     def __init__(self, **options: Any) -> None:
-        """A table with one line below the headings, unless options say otherwise."""
         plain = {"box": SIMPLE_HEAD, "pad_edge": False, "collapse_padding": True}
         super().__init__(**{**plain, **options})
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Render in as many columns as there is room for."""
         cells = [[_text(console, cell) for cell in column._cells] for column in self.columns]
         heads = [_text(console, column.header) for column in self.columns]
         shown = [[head, *column] for head, column in zip(heads, cells, strict=True)]
@@ -94,7 +92,7 @@ def _least(texts: Sequence[Text]) -> int:
 
 
 def _narrowed(widths: Sequence[int], lowest: Sequence[int], room: int) -> list[int]:
-    """Widths that fit, each at least its lowest; what can be folded most is narrowed first."""
+    """Widths that fit, each at least its lowest; the most foldable are narrowed first."""
     found = list(widths)
     while sum(found) > room:
         widest = max(range(len(found)), key=lambda place: found[place] - lowest[place])

@@ -1,4 +1,4 @@
-"""Text that models, data and study files bring, made harmless for where it is shown."""
+"""Escaping of untrusted text for display."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Text whose control characters are shown (``\x1b``) rather than obeyed."""
+    r"""Escape control characters (``\x1b``)."""
     return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
@@ -26,13 +26,13 @@ def markdown_text(value: object) -> str:
 def markdown_table(
     headings: Sequence[str], rows: Iterable[Sequence[object]], right: Container[int] = ()
 ) -> str:
-    """Rows as a Markdown table; columns at the places ``right`` are aligned to the right."""
+    """Rows as a Markdown table; columns with indices in ``right`` are right-aligned."""
     rule = ("---:" if place in right else "---" for place in range(len(headings)))
     lines = [map(markdown_text, line) for line in (headings, rule, *rows)]  # type: ignore[arg-type]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def markdown_code(text: str) -> str:
-    """Text as code on one line, also in a table cell; the empty text by name."""
+    """Text as code on one line, safe in a table cell; "(empty)" for none."""
     flat = visible(" ".join(text.split())).replace("|", "\\|").replace("`", "'")
     return f"`{flat}`" if flat else "(empty)"

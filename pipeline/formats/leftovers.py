@@ -1,4 +1,4 @@
-"""Where the pipeline writes, and what killed processes left half-written there."""
+"""Folders that the pipeline writes, and leftovers of killed processes there."""
 
 from __future__ import annotations
 
@@ -10,24 +10,17 @@ from pipeline.formats import temporaries
 from pipeline.formats.files import remove_leftovers
 
 MADE = ("code", "data", "runs", "logs", "reports", "weights", "work")
-"""Folders of a checkout that hold only what the pipeline makes."""
+"""Folders of a checkout with nothing but products of the pipeline."""
 
 
 def remove_leftovers_of(root: Path) -> None:
-    """Remove what processes of this machine that are dead for sure left half-written.
-
-    Args:
-        root: A checkout.
-    """
+    """Remove temporary files whose process on this machine is certainly dead."""
     for folder, deep in _places(root):
         remove_leftovers(folder, deep)
 
 
 def ownerless(root: Path) -> Iterator[Path]:
-    """Yield what was left half-written and may be removed: nobody here is known to write it.
-
-    Some may be written by another machine right now, on a file system that both see.
-    """
+    """Yield temporary files without a known living owner; another machine may be writing some."""
     for folder, deep in _places(root):
         for path in temporaries.find(folder, deep):
             if not temporaries.has_owner(path):
@@ -35,6 +28,6 @@ def ownerless(root: Path) -> Iterator[Path]:
 
 
 def _places(root: Path) -> list[tuple[Path, bool]]:
-    """Folders, and whether those below them are meant too."""
+    """(folder, recursive)."""
     shared = {root, home_of(root)}
     return [*((root / name, True) for name in MADE), *((path, False) for path in sorted(shared))]

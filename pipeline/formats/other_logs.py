@@ -1,7 +1,7 @@
-"""Rows of what other tools log: samples of lm-evaluation-harness and logs of Inspect.
+"""Rows of other tools' logs: samples of lm-evaluation-harness, logs of Inspect.
 
-A row of theirs becomes one with the names that tables have here. What they keep of the example,
-in ``doc`` or ``metadata``, stays under its own names.
+Rows get this project's column names. Fields of the example, in ``doc`` or ``metadata``, keep their
+own.
 """
 
 from __future__ import annotations
@@ -18,41 +18,31 @@ from pipeline.base.errors import UserError
 
 INSPECT = "samples"
 FAILED = "failed"
-"""The field of a row that holds no answer but why there is none: a limit, an error of a server."""
+"""The field with the reason why a row has no answer: a limit, an error of a server."""
 
 _THINK_END = "</think>"
 _AS_JSON = ("choices", "belief_order", "meta")  # fields that ``datasets`` wants to be of one type
 _OTHERS = (("belief_order", "order"),)
 _LARGEST = 256 << 20
-"""Bytes of one sample of a log, unpacked."""
+"""Maximum bytes of one unpacked sample."""
 
 
 @dataclass(slots=True)
 class OtherTool:
-    """What is known of the rows of a file so far.
-
-    Attributes:
-        path: The file.
-        filter: The harness logs each response once for every filter that it applies; this is the
-            one whose rows count.
-    """
+    """State of reading a file, in which the harness logs each response once per ``filter``."""
 
     path: Path
     filter: object = None
 
     def is_new(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row is no repetition of one for another filter."""
+        """A row is no repetition for another filter."""
         if not _is_harness(row) or "filter" not in row:
             return True
         self.filter = self.filter or row["filter"]
         return bool(row["filter"] == self.filter)
 
     def read(self, where: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A row under the names that tables have here; any other stays as it is.
-
-        Raises:
-            UserError: If it has several responses.
-        """
+        """A row with this project's column names, or as it is; UserError for several responses."""
         if _is_harness(row):
             return _renamed(row["doc"]) | _of_harness(self.path, where, row)
         if isinstance(row.get("output"), dict) and "target" in row:
@@ -99,7 +89,7 @@ def _of_inspect(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _said(output: Mapping[str, Any]) -> str:
-    """What a model answered; reasoning that a server took out stands before ``</think>``."""
+    """A model's answer; reasoning that a server split off is put before ``</think>``."""
     content = (output["choices"][0].get("message") or {}).get("content") or ""
     if isinstance(content, str):
         return content
@@ -118,7 +108,7 @@ def _flat(value: object) -> Iterator[object]:
 
 
 def _renamed(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of an example, those that are JSON texts parsed."""
+    """Fields of an example, with JSON texts parsed."""
     found = dict(fields)
     for name in _AS_JSON:
         if isinstance(text := found.get(name), str):

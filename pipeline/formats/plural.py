@@ -1,15 +1,15 @@
-"""Numbers as people read them."""
+"""Numbers in words and percent."""
 
 from __future__ import annotations
 
 
 def counted(count: int, noun: str) -> str:
-    """A count with its noun: ``1 cell``, ``2 cells``."""
+    """``1 cell``, ``2 cells``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def percent(share: float | None) -> str:
-    """A share in percent with one decimal; a dash where there is none."""
+    """A share in percent with one decimal, or a dash."""
     return "-" if share is None else f"{100 * share:.1f}"
 
 
@@ -19,5 +19,5 @@ def points(value: float, low: float, high: float) -> str:
 
 
 def ends(low: float, high: float) -> str:
-    """The ends of the interval of a change, in points."""
+    """The interval of a change, in points."""
     return f"{100 * low:+.1f} to {100 * high:+.1f}"

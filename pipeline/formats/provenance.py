@@ -1,4 +1,4 @@
-"""Versions of the libraries that can move a result, as they stand in each result's records."""
+"""Versions of the libraries that can affect a result, as recorded with it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 MODEL = ("torch", "transformers", "tokenizers")
-"""What decides how a model computes, here."""
+"""Libraries behind a model's computation here."""
 GRADING = ("math-verify",)
-"""What decides whether an answer is right."""
+"""Libraries behind grading."""
 
 Libraries = dict[str, str]
-"""Version of each library by its distribution's name."""
+"""Version by distribution."""
 
 
 def installed(*names: str) -> Libraries:
-    """The versions of those libraries that are installed here."""
     found = {name: _version(name) for name in names}
     return {name: number for name, number in found.items() if number is not None}
 
 
 def changed(recorded: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """The libraries whose installed version is another than the one recorded.
+    """(recorded, installed) versions of libraries that differ.
 
     Libraries that are not installed here ran elsewhere, and are not compared.
     """

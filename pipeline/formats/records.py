@@ -1,7 +1,6 @@
-"""What stages hand each other in files, written and read through types.
+"""Typed records: the files between stages.
 
-Whatever a file holds instead, its reader says so in one sentence, with the command that makes the
-file again.
+For any other content the reader raises one sentence, with the command that makes the file again.
 """
 
 from __future__ import annotations
@@ -18,36 +17,27 @@ from pipeline.base.errors import UserError
 from pipeline.formats.files import json_text, write_text
 
 Figures = dict[str, int | float]
-"""Numbers by name; a count stays an integer in the files."""
+"""Numbers by name; counts stay integers in the files."""
 
 UNREADABLE = (OSError, ValueError, RecursionError)
-"""What reading damaged JSON raises; pydantic's errors are ValueErrors."""
+"""Exceptions from damaged JSON; pydantic's errors are ValueErrors."""
 
 
 class Record(BaseModel):
-    """Base of all records: unknown fields are mistakes, values are fixed once read."""
+    """Base of all records: immutable, without unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def write(self, path: Path) -> None:
-        """Write the record as JSON, atomically; the same bytes for the same values."""
+        """Write JSON atomically, with the same bytes for the same values."""
         write_text(path, self.text())
 
     def text(self) -> str:
-        """The record as the JSON that its file holds."""
         return json_text(self.model_dump(mode="json"))
 
     @classmethod
     def read(cls, path: Path, made_by: str) -> Self:
-        """Read a record.
-
-        Args:
-            path: The file.
-            made_by: The DVC stage that writes it, for the error message.
-
-        Raises:
-            UserError: If it is missing, or holds something else; names the stage that makes it.
-        """
+        """Read a record; the UserError names the DVC stage ``made_by`` to run again."""
         try:
             return cls.model_validate(json.loads(path.read_bytes()))
         except UNREADABLE as error:
@@ -63,15 +53,7 @@ _step = TypeAdapter(_Step)
 
 
 def read_figures(path: Path, made_by: str) -> list[Figures]:
-    """Read a file of JSON lines that each hold a step's figures by name; ``step`` is one of them.
-
-    Args:
-        path: The file.
-        made_by: The DVC stage that writes it, for the error message.
-
-    Raises:
-        UserError: If it is missing, or holds something else; names the stage that makes it.
-    """
+    """Read JSON lines of figures by step; ``made_by`` is the stage to rerun if that fails."""
     try:
         text = path.read_text(encoding="utf-8")
     except UNREADABLE as error:
@@ -88,14 +70,14 @@ def read_figures(path: Path, made_by: str) -> list[Figures]:
 
 
 def damage(path: Path, why: str, made_by: str) -> UserError:
-    """The error of a file that does not hold what its stage writes."""
+    """The error for a file without its stage's content."""
     return UserError(
         f"{path} is damaged: {why}. Make it again with: dvc repro --single-item --force {made_by}"
     )
 
 
 def unreadable(path: Path, error: Exception, made_by: str) -> UserError:
-    """The error of a file that is not there, or whose content cannot be read."""
+    """The error for a file that is missing or cannot be read."""
     if isinstance(error, FileNotFoundError):
         return UserError(f"{path} does not exist; make it with: dvc repro {made_by}")
     if isinstance(error, OSError):
@@ -109,17 +91,12 @@ def unreadable(path: Path, error: Exception, made_by: str) -> UserError:
 def refuse_foreign(
     path: Path, what: str, found: Iterable[str], expected: Iterable[str], made_by: str
 ) -> None:
-    """Refuse a file whose content is of another study.
+    """Refuse a file of another study.
 
     Args:
-        path: The file.
-        what: What tells studies apart in it, such as ``columns``.
-        found: Those it has.
-        expected: Those of this study.
-        made_by: The DVC stage that writes it.
-
-    Raises:
-        UserError: If they are not the same, in any order.
+        what: The compared property, such as ``columns``.
+        found: Its values in the file.
+        expected: Those of this study, in any order.
     """
     has, needs = sorted(set(found)), sorted(set(expected))
     if has != needs:
@@ -128,33 +105,19 @@ def refuse_foreign(
 
 
 class RecordOfModel(Record):
-    """What names a model.
-
-    Attributes:
-        model: Key of the model in the study.
-    """
+    """A record about a model, by its key in the study."""
 
     model: str
 
     @classmethod
     def read_of(cls, path: Path, model: str, made_by: str) -> Self:
-        """Read a record of a model.
-
-        Args:
-            path: The file.
-            model: Key of the model in the study.
-            made_by: The DVC stage that writes it, for the error message.
-
-        Raises:
-            UserError: If it is missing, damaged, or of another model.
-        """
+        """Read a record; UserError if it is missing, damaged, or of another model."""
         found = cls.read(path, made_by)
         refuse_foreign(path, "model", [found.model], [model], made_by)
         return found
 
 
 def _why(error: Exception) -> str:
-    """What is wrong with a content, in a few words."""
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"])) or "its content"

@@ -1,4 +1,4 @@
-"""Figures as SVG text, with the same bytes for the same numbers."""
+"""Figures as SVG text, byte for byte reproducible."""
 
 from __future__ import annotations
 
@@ -10,12 +10,7 @@ from matplotlib.figure import Figure
 
 
 def svg_text(figure: Figure, alternative: str | None = None) -> str:
-    """A figure as SVG text that can stand inside an HTML page of any colour.
-
-    Args:
-        figure: The figure; nothing is painted behind it.
-        alternative: What it shows, in words.
-    """
+    """SVG text for HTML pages of any colour; ``alternative`` describes the figure in words."""
     buffer = StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "tomrl", "svg.fonttype": "none"}):
         metadata = {"Date": None, "Creator": None}

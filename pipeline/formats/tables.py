@@ -1,7 +1,7 @@
 """Tables that people have: JSON lines, JSON, CSV, Excel, parquet, logs of other tools, row by row.
 
-What a column is called is all that says what it holds, never its place: the index that pandas
-writes without a name counts for nothing. What could be read in two ways is refused.
+Columns are identified by name, never by position: pandas' unnamed index is ignored. Ambiguous
+content is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipeline.base.errors import UserError
 from pipeline.formats.other_logs import INSPECT, OtherTool, eval_rows
 
 Row = tuple[str, Mapping[str, Any]]
-"""Where a row stands in its file, and its values by the names of their columns."""
+"""(place in the file, values by column)."""
 
 LONGEST_FIELD = 1 << 20
 """Characters; the longest conversation of a benchmark has about 20,000."""
@@ -33,11 +33,11 @@ _ENCODINGS = ("utf-8-sig", "cp1252")  # of CSV; JSON is UTF-8
 _SAID = re.compile(r"\ufeff?sep=(.)", re.IGNORECASE)
 _TEXTS = (".txt", ".md")
 _PART, _ROWS = 1 << 20, 1000
-"""Bytes and rows that are read at a time."""
+"""Bytes and rows per read."""
 
 
 def read_table(path: Path) -> Iterator[Row]:
-    """Yield (place in the file, row), as they are asked for.
+    """Yield (place in the file, row) lazily.
 
     Args:
         path: ``.jsonl`` or ``.ndjson``, ``.json`` (a list of objects, pandas' ``to_json``, or JSON
@@ -80,18 +80,17 @@ def _folder(path: Path) -> Iterator[Row]:
 
 
 def _holds_something(value: object) -> bool:
-    """Whether a field is not empty; a row of nothing else, as Excel leaves them, is none."""
+    """A field is not empty; rows of empty fields, as Excel leaves them, are dropped."""
     return not (value is None or value == "" or value != value)
 
 
 def is_table(path: Path) -> bool:
-    """Whether a file is a table by the ending of its name."""
     return bool(path.suffix) and path.suffix.lower() in _KINDS
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """A file, or what a pipe holds: that cannot be read twice."""
+    """A file or a pipe, which cannot be read twice."""
     if path == STANDARD_INPUT:
         yield io.BytesIO(sys.stdin.buffer.read())
         return
@@ -107,7 +106,7 @@ def _json_lines(path: Path, file: IO[bytes]) -> Iterator[Row]:
 
 
 def _lines(file: IO[bytes]) -> Iterable[bytes]:
-    """The lines of a file as UTF-8, without a mark; only a line feed ends one."""
+    """The lines of a file as UTF-8, without a byte order mark; only a line feed ends one."""
     marked = file.read(3)
     file.seek(0)
     if marked[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
@@ -119,7 +118,7 @@ def _lines(file: IO[bytes]) -> Iterable[bytes]:
 
 
 def _json(path: Path, file: IO[bytes]) -> Iterator[Row]:
-    """Rows of JSON in any form that it has in a file of this name."""
+    """Rows of JSON in any form that a file of this name may have."""
     lines = chain.from_iterable([_lines(file)])
     first = next((line for line in lines if line.strip()), b"")
     file.seek(0)
@@ -134,7 +133,7 @@ def _json(path: Path, file: IO[bytes]) -> Iterator[Row]:
 
 
 def _is_row(line: bytes) -> bool:
-    """Whether a line is an object that holds no columns: one of JSON lines."""
+    """A line is an object of JSON lines, not one of columns."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -194,7 +193,7 @@ def _parsed(path: Path, where: str, data: bytes) -> object:
 
 
 class _KeyTwice(Exception):
-    """An object with a key twice: nobody knows which one is meant."""
+    """An ambiguous object with a duplicate key."""
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -216,7 +215,7 @@ def _object(path: Path, where: str, value: object) -> dict[str, Any]:
 
 
 def _csv(path: Path, file: IO[bytes]) -> Iterator[Row]:
-    """Yield rows that are read some at a time: the limit of a field holds for the whole process."""
+    """Yield rows in batches: the limit of a field holds for the whole process."""
     text = io.TextIOWrapper(file, _encoding(path, file), newline="")
     rows = _rows_of_csv(path, text, _delimiter(text))
     while batch := _with_long_fields(rows):
@@ -224,9 +223,9 @@ def _csv(path: Path, file: IO[bytes]) -> Iterator[Row]:
 
 
 def _delimiter(text: IO[str]) -> str:
-    """What stands between the names of the first line: a comma, else a tab or a semicolon.
+    """The delimiter of the first line: a comma, else a tab or a semicolon.
 
-    Before it there may be a line that says so, ``sep=;``, which Excel reads: it is read, too.
+    A line ``sep=;`` before it, as for Excel, is read, too.
     """
     head = text.readline()
     if said := _SAID.fullmatch(head.strip()):
@@ -236,7 +235,7 @@ def _delimiter(text: IO[str]) -> str:
 
 
 def _encoding(path: Path, file: IO[bytes]) -> str:
-    """How the text of a file is encoded, and go back to its beginning."""
+    """The encoding of a file, which is rewound."""
     marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     allowed = ("utf-16",) if marked else _ENCODINGS
     found = next((each for each in allowed if _fits(each, file)), None)
@@ -247,7 +246,7 @@ def _encoding(path: Path, file: IO[bytes]) -> str:
 
 
 def _fits(encoding: str, file: IO[bytes]) -> bool:
-    """Whether all of a file can be decoded."""
+    """All of a file can be decoded."""
     file.seek(0)
     decoder = codecs.getincrementaldecoder(encoding)()
     try:

@@ -1,8 +1,9 @@
-"""Temporary files and folders that say whose they are, so that those of the dead can be removed.
+"""Temporary files and folders with their owner in the name, so that those of the dead can be
+removed.
 
-Their names, ``.NAME.PLACE-PROCESS-BEGAN-RANDOM.tmp``, hold the process that writes them: its id,
-when it began, and where the two name one process alone: a space of process ids during one boot of
-one machine. Of those made elsewhere, on another machine or before a reboot, nobody here can tell.
+Names, ``.NAME.PLACE-PROCESS-BEGAN-RANDOM.tmp``, hold id and start of the writing process, and the
+place where these are unique: a space of process ids during one boot of one machine. The state of
+processes elsewhere is unknown.
 """
 
 from __future__ import annotations
@@ -25,36 +26,31 @@ _LONGEST = 150  # bytes of a name that are kept; file systems take 255
 
 
 def beside(target: Path) -> Path:
-    """A name for a temporary sibling of a file or folder, this process's own."""
+    """A name for this process's temporary sibling of a file or folder."""
     name = os.fsdecode(os.fsencode(target.name)[:_LONGEST])
     process = f"{_place()}-{os.getpid()}-{began(os.getpid()) or 0}"
     return target.with_name(f".{name}.{process}-{uuid4().hex[:8]}.tmp")
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether a path is named like a temporary file, of this or an earlier release."""
+    """A path is named like a temporary file, of this or an earlier release."""
     return path.name.startswith(".") and path.name.endswith(".tmp")
 
 
 def has_no_owner(path: Path) -> bool:
-    """Whether the process that made a temporary file is dead for sure."""
+    """The owner of a temporary file is certainly dead."""
     found = _NAME.fullmatch(path.name)
     return found is not None and found[1] == _place() and not lives(int(found[2]), int(found[3]))
 
 
 def has_owner(path: Path) -> bool:
-    """Whether the process that made a temporary file is alive for sure."""
+    """The owner of a temporary file is certainly alive."""
     found = _NAME.fullmatch(path.name)
     return found is not None and found[1] == _place() and lives(int(found[2]), int(found[3]))
 
 
 def find(folder: Path, deep: bool = True) -> Iterator[Path]:
-    """Yield the temporary files and folders in a folder, and not what is inside of them.
-
-    Args:
-        folder: Need not exist.
-        deep: Also those in the folders below it.
-    """
+    """Yield the outermost temporary files and folders in a folder, which need not exist."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -69,6 +65,6 @@ def find(folder: Path, deep: bool = True) -> Iterator[Path]:
 
 @cache
 def _place() -> str:
-    """8 digits for what makes a process id and the time it began name one process."""
+    """8 digits that identify the space of this machine's process ids."""
     place = space() or f"{int(psutil.boot_time())} {platform.node()}"
     return hashlib.sha256(place.encode()).hexdigest()[:8]

@@ -1,7 +1,7 @@
-"""Weights: the models that a stage leaves, a folder each, named by the digest of its files.
+"""Weights: a stage's models, a folder each, named by the digest of its files.
 
-DVC tracks them as an output of the stage; its cache and the checkout have the same files by hard
-links, so that nothing is on the disk twice. Records in ``runs/`` name the digests.
+DVC tracks them as an output of the stage; cache and checkout share the files by hard links. Records
+in ``runs/`` name the digests.
 """
 
 from __future__ import annotations
@@ -29,18 +29,12 @@ _NONE = "none.txt"
 
 @dataclass(frozen=True)
 class WeightsFolder:
-    """The models that one stage leaves: ``<root>/<digest>/<files>``.
-
-    Attributes:
-        root: An output of the stage.
-        made_by: The stage, by the name that DVC knows it by.
-    """
+    """The models of one stage: ``<root>/<digest>/<files>``; ``made_by`` is its name in DVC."""
 
     root: Path
     made_by: str
 
     def take(self, folder: Path) -> str:
-        """Move a folder here and return its digest."""
         digest = digest_of(folder_digests(folder))
         if self._has(digest):
             remove(folder)
@@ -50,38 +44,28 @@ class WeightsFolder:
         return digest
 
     def copy(self, folder: Path) -> str:
-        """Copy a folder here and return its digest."""
         return self._bring(folder, digest_of(folder_digests(folder)), shutil.copyfile)
 
     def link(self, folder: Path) -> str:
-        """Have the files of a folder here too, and return its digest; see :func:`link_or_copy`."""
+        """Link a folder here and return its digest; see :func:`link_or_copy`."""
         return self._bring(folder, digest_of(folder_digests(folder)), link_or_copy)
 
     def share(self, other: WeightsFolder, digest: str) -> str:
-        """Have the files of another stage's model here too, and return its digest.
-
-        Raises:
-            UserError: If it is absent there, or altered.
-        """
+        """Link another stage's model here and return its digest; raises as :meth:`get`."""
         return self._bring(other.get(digest), digest, link_or_copy)
 
     def keep_only(self, digests: Collection[str]) -> None:
-        """Remove every model that is not named."""
         for path in self.root.iterdir():
             if path.name not in digests:
                 discard(path)
 
     def keep_none(self, why: str) -> None:
-        """Say that there are no weights, and why: DVC wants something to be there."""
+        """Write the reason why there are no weights: DVC needs an output."""
         write_text(self.root / _NONE, f"{why}\n")
         self.keep_only([_NONE])
 
     def get(self, digest: str) -> Path:
-        """The folder of a model after verifying its files.
-
-        Raises:
-            UserError: If it is absent or altered; names the repair.
-        """
+        """The folder of a model with verified files; UserError if it is absent or altered."""
         folder = self.root / digest
         again = f"dvc repro --single-item --force {self.made_by}"
         if not folder.is_dir():
@@ -112,9 +96,9 @@ class WeightsFolder:
 
 
 def _make_dvc_look(folder: Path) -> None:
-    """Have DVC compare its copies of altered files with their digests.
+    """Have DVC verify its copies of altered files.
 
-    They may be the same files, and DVC trusts what cannot be written to.
+    They may be the same files, and DVC trusts read-only ones.
     """
     for path in folder.rglob("*"):
         with suppress(OSError):  # it is another's

@@ -1,11 +1,10 @@
 """The first axis of the verdict: do the answers follow beliefs, a simpler mind, or a rule?
 
-Where a rule is right, an answer that follows beliefs looks like one that follows the rule. So what
-counts are the questions on which a rule, or a mind that lacks a faculty, is wrong: there the answer
-is the gold one, the other's, or another. Answers follow beliefs if every faculty that the questions
-ask for is there, no rule explains them, and what is wrong is not systematic.
+Only questions on which a rule, or a mind that lacks a faculty, is wrong tell it from beliefs: there
+the answer is the gold one, the other's, or another. Answers follow beliefs if they show every
+faculty that the questions need, no rule explains them, and errors are not systematic.
 
-Labels that the engine contradicts decide nothing, nor does a response in which no answer was read.
+Labels that the engine contradicts do not count, nor do responses without an answer.
 """
 
 from __future__ import annotations
@@ -34,28 +33,25 @@ from pipeline.judge.systematic import ByHeart, Part, by_heart, second_part
 from pipeline.tasks.example import Example, pairs_of
 
 MOST_ITEMS = 4_000
-"""Answers that are held against rules; intervals of shares are then at most three points wide."""
+"""Maximum number of answers to compare with rules; intervals of shares are then at most three
+points wide.
+"""
 
 ENOUGH_READ = 0.9
-"""Share of the responses in which an answer must be found."""
+"""Minimum share of responses with an answer."""
 
 FROM_HEART = 0.92
-"""Accuracy that leaves fewer guesses among three places than ``MIXED``, where nothing tells whether
-structures are known by heart."""
+"""Accuracy that leaves fewer guesses among three places than ``MIXED``, where memorised structures
+cannot be tested.
+"""
 
 _SHOWN, _LETTERS = 3, 120
-"""Unread responses that are shown, and so many letters of each."""
+"""Number of unread responses to show, and characters of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """In how many responses an answer was found.
-
-    Attributes:
-        count: Responses with an answer.
-        of: All responses.
-        examples: How some of the others begin.
-    """
+    """Number of responses with an answer, and beginnings of some of the others."""
 
     count: int
     of: int
@@ -63,47 +59,38 @@ class Read:
 
     @classmethod
     def of_items(cls, items: Sequence[Item]) -> Read:
-        """Count the answers."""
         unread = [item.response for item in items if item.extracted is None]
         shown = tuple(response.strip()[:_LETTERS] for response in unread[:_SHOWN])
         return cls(len(items) - len(unread), len(items), shown)
 
     @property
     def enough(self) -> bool:
-        """Whether enough answers were read for a verdict."""
         return self.count >= ENOUGH_READ * self.of
 
     def text(self) -> str:
-        """It in words."""
         return f"an answer was read in {self.count} of {self.of} responses"
 
     def as_json(self) -> dict[str, Any]:
-        """It as JSON."""
         return {"count": self.count, "of": self.of, "unread": list(self.examples)}
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
-    """What the answers follow.
+    """The verdict on answers.
 
     Attributes:
         follow: ``beliefs``, ``simpler mind``, ``rule``, ``mixture``, ``by heart``, ``unexplained``,
             ``undecided``, or ``unread``.
-        by: The mind or rule that they follow, or the parts of a mixture; else None.
-        because: The reason in a sentence.
-        explained: Share of the answers that what is named predicts, beliefs among it; else what the
-            best rule or mind does, learned ones on stories to which they were not fitted.
-        best: The best rule or mind; None where there is none.
-        found: What could have been found.
-        read: In how many responses an answer was read.
-        contradicted: Questions whose label the engine contradicts; they decide nothing.
-        profile: What answers show of each faculty.
-        accuracy: Of the answers that decide.
+        by: The mind or rule, or the parts of a mixture; else None.
+        explained: Share of answers that the verdict predicts, beliefs included, or else the best
+            rule or mind; learned ones out of fold.
+        found: Detectable effects.
+        contradicted: Questions whose label the engine contradicts; they do not count.
+        accuracy: Of the answers that count.
         rules: The evidence, the most accurate rule first.
         orders: The same by belief order, lowest first.
-        pairs: Where there are any.
-        heart: Whether structures are known by heart.
-        part: What answers follow beside beliefs, where there is such a thing.
+        pairs: Counterfactual pairs, if any.
+        part: Second part of a mixture with beliefs, if any.
     """
 
     follow: Follow
@@ -124,12 +111,11 @@ class AnswerVerdict:
 
 
 def followed(follow: str, by: str | None) -> str:
-    """What answers follow in words: "rule (earliest exit)", "simpler mind (sight alone)"."""
+    """The verdict in words: "rule (earliest exit)", "simpler mind (sight alone)"."""
     return f"{follow} ({by})" if by else follow
 
 
 def said_to_follow(follow: str, by: str | None) -> str:
-    """What answers follow as the beginning of a sentence."""
     match follow:
         case "undecided":
             return "what answers follow is undecided"
@@ -147,12 +133,11 @@ def said_to_follow(follow: str, by: str | None) -> str:
 
 
 def judge_answers(items: Sequence[Item], questions: Questions | None = None) -> AnswerVerdict:
-    """What answers follow, with the evidence.
+    """The verdict on answers, with its evidence.
 
     Args:
-        items: The questions with what was answered.
-        questions: What rules and minds say to these questions, where it is known already; else
-            of more than ``MOST_ITEMS`` answers those of every n-th story are judged.
+        questions: Answers of rules and minds, if known; by default, of more than ``MOST_ITEMS``
+            answers those of every n-th story are judged.
     """
     if questions is None:
         items = [items[place] for place in held_against_rules([each.example for each in items])]
@@ -211,7 +196,6 @@ def _verdict(decision: Decision, found: Evidence, read: Read, contradicted: int)
 
 
 def _found(found: Evidence) -> Found:
-    """What could have been found on these questions."""
     everything = found.everything
     wrong = [each.where_wrong.count for each in everything.deciding]
     rule = least([Test(min(wrong), MAJORITY)]) if wrong else None
@@ -230,7 +214,7 @@ def _found(found: Evidence) -> Found:
 
 
 def held_against_rules(examples: Sequence[Example]) -> Sequence[int]:
-    """The places of the questions whose answers are held against rules."""
+    """Indices of the questions whose answers are compared with rules."""
     step = -(-len(examples) // MOST_ITEMS)
     if step < 2:
         return range(len(examples))

@@ -1,4 +1,4 @@
-"""What each response states, as the stage ``judge`` keeps it: ``claims.parquet`` of a cell."""
+"""``claims.parquet`` of a cell: counts of each response's statements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline.judge.items import Item
 from pipeline.judge.reasoning import Statements
 
 COUNTS = ("made", "true", "recounted", "recounted_true", "decisive", "stated", "held")
-"""Of a response; see :class:`pipeline.judge.reasoning.Statements`."""
+"""See :class:`pipeline.judge.reasoning.Statements`."""
 
 
 def write_claims(
@@ -20,13 +20,7 @@ def write_claims(
     answered: Mapping[str, Sequence[Item]],
     stated: Mapping[str, Sequence[Statements | None]],
 ) -> None:
-    """Write what each response states, one row for each; no counts where nothing can be checked.
-
-    Args:
-        path: The file.
-        answered: The responses, by column of the suite.
-        stated: What each states, by column.
-    """
+    """Write one row per response, with empty counts where nothing can be checked."""
     rows = [
         (item.example.id, column, said)
         for column, items in answered.items()

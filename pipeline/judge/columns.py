@@ -1,4 +1,4 @@
-"""Which columns of a suite are judged together."""
+"""Grouping of a suite's columns for judgement."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ _PAIRS = "_pairs"
 
 
 def judged_together(columns: Mapping[str, SuiteTask]) -> dict[str, list[str]]:
-    """By task, the columns that ask its questions, counterfactual pairs among them.
+    """By task, the columns with its questions, counterfactual pairs included.
 
-    Questions on which a rule is right and those on which it is wrong may be columns of their own:
-    a verdict needs both.
-
-    Args:
-        columns: The columns of a suite.
+    Columns may select questions on which a rule is right or wrong: a verdict needs both.
     """
     found: dict[str, list[str]] = {}
     for name, column in columns.items():

@@ -1,8 +1,7 @@
-"""Responses of a file, counted as they are read: the verdict on many of them in little memory.
+"""The verdict on a file of many responses, in little memory.
 
-What a response states is found in processes of their own, chunk by chunk, and its texts are dropped
-once that is counted. The answers that are held against rules are read again. What is said is the
-same whatever the number of processes.
+Processes count the statements chunk by chunk and drop the texts. Answers to compare with rules are
+read again. The result does not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 
 NEEDED = ("story", "question", "answer", "response")
-"""What a file must have in every row."""
+"""Required columns."""
 
 MOST_PROCESSES = 4
 _CHUNK = 500
 _AHEAD = 2
-"""Chunks that wait for each process."""
+"""Queued chunks per process."""
 
 _NO_META: Mapping[str, Any] = {}
 _Rows = Sequence[Row]
@@ -57,10 +56,8 @@ class Counted:
     """A response without its texts.
 
     Attributes:
-        id: Its id in the file.
-        item: The question and whether the answer is right; neither story nor response.
-        stated: What the response states.
-        reason: Its reasoning as signatures see it.
+        item: The question, and whether the answer is right; neither story nor response.
+        reason: Features of its reasoning for signatures.
     """
 
     id: str
@@ -71,13 +68,10 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class JudgedFile:
-    """The verdict on the responses of a file, and what signatures are found in.
+    """The verdict on a file of responses, with the inputs of signatures, without texts.
 
     Attributes:
-        verdict: The verdict.
-        items: The responses, without their texts.
-        reasons: The reasoning of each.
-        failed: Why questions were never answered; these count for nothing.
+        failed: Why questions were never answered; these do not count.
     """
 
     verdict: Verdict
@@ -87,7 +81,6 @@ class JudgedFile:
 
 
 def processes_here() -> int:
-    """How many processes count responses on this machine."""
     return min(MOST_PROCESSES, len(os.sched_getaffinity(0)))
 
 
@@ -111,7 +104,6 @@ def judge_file(
 
 
 def count(reader: Reader, rows: Iterator[Row], processes: int) -> Iterator[Counted]:
-    """Yield every response of a file, counted, in order."""
     chunks = iter(lambda: list(islice(rows, _CHUNK)), [])
     first = list(islice(chunks, processes + 1))
     if processes < 2 or len(first) <= processes:
@@ -121,7 +113,7 @@ def count(reader: Reader, rows: Iterator[Row], processes: int) -> Iterator[Count
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What is kept of all responses; statements that are the same are kept once."""
+    """Results of all responses; equal statements are shared."""
 
     items: list[Item] = field(default_factory=list)
     stated: list[Statements | None] = field(default_factory=list)
@@ -149,7 +141,7 @@ def reasons_of(path: Path, task: registry.Task, how: How = HOW) -> list[Reason]:
 def _count_beside(
     reader: Reader, chunks: Iterable[_Rows], processes: int
 ) -> Iterator[Sequence[Counted]]:
-    """Yield chunks counted by other processes, in order; few of them wait at a time."""
+    """Yield chunks counted by other processes, in order, with a short queue."""
     waiting = deque[Future[list[Counted]]]()
     start = get_context("spawn")
     try:
@@ -177,7 +169,7 @@ def _count(reader: Reader, rows: _Rows) -> list[Counted]:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Look for no cycles meanwhile: there are none, and each look walks all that is kept."""
+    """Pause garbage collection: there are no cycles, and each pass walks all results."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -193,7 +185,6 @@ def _counted(answer: AnsweredQuestion) -> Counted:
 
 
 def _bare(item: Item) -> Item:
-    """An item with what is counted of it, without its texts."""
     whole = item.example
     meta = {"pair": whole.meta["pair"]} if "pair" in whole.meta else _NO_META
     example = Example(

@@ -1,4 +1,4 @@
-"""From the evidence to the word: what answers follow, and why."""
+"""From the evidence to the verdict on answers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,11 @@ Follow = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that decides.
+    """The evidence of a verdict.
 
     Attributes:
-        everything: All answers.
-        orders: Those of each belief order, lowest first.
-        pairs: Counterfactual pairs, where there are any.
-        part: What answers follow beside beliefs, where there is such a thing.
-        heart: Whether structures are known by heart.
+        orders: By belief order, lowest first.
+        part: Second part of a mixture with beliefs, if any.
     """
 
     everything: OrderEvidence
@@ -37,7 +34,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The word, the rule or mind that it names, and the reason in a sentence."""
+    """The verdict, the rule or mind named, and the reason in a sentence."""
 
     follow: Follow
     by: str | None
@@ -45,7 +42,6 @@ class Decision:
 
 
 def decide(found: Evidence) -> Decision:
-    """What answers follow."""
     everything = found.everything
     if (few := _too_few(everything)) is not None:
         return Decision("undecided", None, few)
@@ -68,7 +64,7 @@ def decide(found: Evidence) -> Decision:
 
 
 def _right_in_some_order(orders: Sequence[OrderEvidence], copied: AgainstRule) -> bool:
-    """Whether in some order, where the copied follower is wrong, more are right than its own."""
+    """In some order, where the copied follower is wrong, more answers are right than its own."""
     same = [rule for each in orders for rule in each.rules if rule.rule == copied.rule]
     return any(r.where_wrong.count >= FEWEST_STORIES and r.preference.low > 0 for r in same)
 
@@ -97,7 +93,7 @@ def _copies(copied: AgainstRule) -> str:
 
 
 def called(rule: AgainstRule) -> str:
-    """A follower by what it is: "mind 'sight alone'"."""
+    """A follower with its kind: "mind 'sight alone'"."""
     return f"{'mind' if rule.kind.is_mind else 'rule'} {rule.rule!r}"
 
 
@@ -138,7 +134,7 @@ def _by_order(orders: Sequence[OrderEvidence]) -> Decision | None:
 
 
 def _against_beliefs(found: Evidence) -> Iterator[str]:
-    """Yield what speaks against beliefs, or leaves them open."""
+    """Yield objections to beliefs as the verdict."""
     everything = found.everything
     best = everything.best
     if best is not None and not best.decides:

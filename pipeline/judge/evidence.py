@@ -1,4 +1,4 @@
-"""The evidence of a verdict on answers: beside each follower, by belief order, on pairs."""
+"""The evidence of a verdict on answers: by follower, belief order and pair."""
 
 from __future__ import annotations
 
@@ -13,25 +13,23 @@ from pipeline.judge.profile import FEWEST as FEWEST_ITEMS
 from pipeline.judge.profile import FEWEST_STORIES, MAJORITY, Faculty, profile_of
 
 BY_RULES = 0.25
-"""Share of counterfactual pairs both of which learned rules may answer right on sets that are
-chosen against them: whoever surely does no better shows no beliefs."""
+"""Share of counterfactual pairs that learned rules may solve on sets filtered against them; answers
+no better than that show no beliefs.
+"""
 
 GAIN = 0.03
-"""How many more answers a rule must explain than a simpler one to be named instead."""
+"""Advantage by which a rule must beat a simpler one to be named instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgainstRule:
-    """The answers beside one rule or simpler mind.
+    """Answers compared with one rule or simpler mind.
 
     Attributes:
-        rule: Its name.
-        kind: What it is.
-        accuracy: Share of the questions that it answers right.
-        agreement: Share of the answers that are its own.
+        agreement: Share of answers equal to the rule's.
         where_right: Accuracy of the answers where it is right.
-        where_wrong: Accuracy where it is wrong.
-        copied: Share of answers that are its own where it is wrong.
+        where_wrong: Accuracy of the answers where it is wrong.
+        copied: Agreement where it is wrong.
         preference: ``where_wrong`` less ``copied``.
     """
 
@@ -46,18 +44,16 @@ class AgainstRule:
 
     @property
     def decides(self) -> bool:
-        """Whether there are enough questions on which the rule is wrong."""
+        """There are enough questions on which the rule is wrong."""
         found = self.where_wrong
         return found.count >= FEWEST_ITEMS and found.clusters >= FEWEST_STORIES
 
     @property
     def follows_beliefs(self) -> bool:
-        """Whether the answers follow beliefs rather than this rule."""
         return self.where_wrong.value > MAJORITY and self.preference.low > 0
 
     @property
     def follows_rule(self) -> bool:
-        """Whether they follow this rule rather than beliefs."""
         return self.copied.low > MAJORITY and self.preference.high < 0
 
 
@@ -66,10 +62,8 @@ class OrderEvidence:
     """The answers to the questions of one belief order.
 
     Attributes:
-        order: The order; None where the notion does not apply.
-        accuracy: Of all answers.
-        rules: Beside each rule and lesser mind, the most accurate first.
-        profile: The faculties that its questions ask for.
+        order: None where the notion does not apply.
+        rules: Comparisons, the most accurate rule first.
     """
 
     order: int | None
@@ -84,29 +78,29 @@ class OrderEvidence:
 
     @property
     def best(self) -> AgainstRule | None:
-        """The most accurate rule; a mind may be right on all of what takes no more."""
+        """The most accurate rule; minds are right wherever their deficit does not matter."""
         return next((each for each in self.rules if not each.kind.is_mind), None)
 
     @property
     def copied(self) -> AgainstRule | None:
-        """The rule or mind that answers follow rather than beliefs, the simplest of several."""
+        """The simplest rule or mind that answers follow rather than beliefs."""
         return simplest([each for each in self.deciding if each.follows_rule])
 
     @property
     def follows_beliefs(self) -> bool:
-        """Whether most answers are right, and more so than like any rule or lesser mind."""
+        """Most answers are right, and every rule or lesser mind explains fewer."""
         right = self.accuracy.low > MAJORITY
         return right and all(each.follows_beliefs for each in self.deciding)
 
 
 @dataclass(frozen=True, slots=True)
 class PairEvidence:
-    """The answers to counterfactual pairs; pairs of the same two stories go together.
+    """The answers to counterfactual pairs, clustered by stories.
 
     Attributes:
-        accuracy: Share of pairs both of which are answered right.
-        sensitivity: Share of pairs with two gold answers to which two answers were given.
-        by_rules: Share of pairs both of which the best rule answers right.
+        accuracy: Share of pairs with both right.
+        sensitivity: Share of pairs with two gold answers that got two answers.
+        by_rules: Share of pairs that the best rule solves.
     """
 
     accuracy: Estimate
@@ -115,13 +109,13 @@ class PairEvidence:
 
     @property
     def enough(self) -> bool:
-        """Whether there are enough pairs to decide."""
         return self.accuracy.count >= FEWEST_ITEMS
 
     @property
     def surely_fails(self) -> bool:
-        """Whether pairs surely show no beliefs: no more are right than rules get right on hard
-        sets, or the answer surely does not move with the belief."""
+        """Pairs show no beliefs: no more are solved than by rules on hard sets, or answers surely
+        do not move with the belief.
+        """
         still = self.sensitivity.count >= FEWEST_ITEMS and self.sensitivity.high <= MAJORITY
         return self.enough and (self.accuracy.high <= BY_RULES or still)
 
@@ -129,7 +123,7 @@ class PairEvidence:
 def orders_of(
     items: Sequence[Item], followers: Sequence[Follower], questions: Questions
 ) -> list[OrderEvidence]:
-    """The evidence of each belief order; of the world, where truth is the answer, none."""
+    """The evidence of each belief order above the world's, where truth is the answer."""
     places: dict[int | None, list[int]] = {}
     for place, item in enumerate(items):
         places.setdefault(item.example.order, []).append(place)
@@ -144,7 +138,6 @@ def order_of(
     order: int | None,
     places: Sequence[int],
 ) -> OrderEvidence:
-    """The answers at some places beside every follower."""
     found = [_against(items, follower, places) for follower in followers]
     rules = tuple(sorted(found, key=lambda each: -each.accuracy))
     accuracy = _share(items, [item.right for item in items], places)
@@ -176,7 +169,7 @@ def _share(items: Sequence[Item], values: Sequence[bool], places: Sequence[int])
 
 
 def pairs_among(items: Sequence[Item], followers: Sequence[Follower]) -> PairEvidence | None:
-    """The answers to counterfactual pairs; None where there are none."""
+    """The answers to counterfactual pairs, if any."""
     examples = [item.example for item in items]
     right = both_right(examples, [item.right for item in items])
     if not right.values:
@@ -196,7 +189,7 @@ def _share_of(found: ClusteredValues) -> Estimate:
 
 
 def simplest(rules: Sequence[AgainstRule]) -> AgainstRule | None:
-    """What explains most answers, the simplest of those that explain nearly as many."""
+    """The best-fitting follower; within ``GAIN``, the simplest."""
     chosen: AgainstRule | None = None
     for each in sorted(rules, key=lambda r: (r.kind.tier, -r.agreement, r.kind)):
         gain = 0.0 if chosen is None or chosen.kind.tier == each.kind.tier else GAIN
@@ -206,5 +199,4 @@ def simplest(rules: Sequence[AgainstRule]) -> AgainstRule | None:
 
 
 def in_percent(found: Estimate) -> str:
-    """A share with its interval, in words."""
     return f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})"

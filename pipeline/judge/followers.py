@@ -1,8 +1,7 @@
-"""What answers may follow instead of beliefs: rules listed and learned, and lesser minds.
+"""Followers: alternatives to beliefs that answers may follow.
 
-Each is a *follower*: an answer to every question, with whether it is right and whether the model
-gave the same. What is fitted to the model's answers, a rule or a mind of two faults, speaks only of
-stories that it was not fitted to.
+A *follower* is a listed or learned rule or a lesser mind, with its answer to every question. Those
+fitted to the model's answers, rules or minds of two deficits, predict out of fold only.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from pipeline.tom.structure import structure_id
 
 GOLD = "rule learned from the gold answers"
 GOLD_WORDING = "wording learned from the gold answers"
-"""Baselines among followers: fitted to gold, as rules that score without following anyone."""
+"""Baselines among followers, fitted to gold answers."""
 
 
 class Kind(IntEnum):
-    """How much it takes to state what a follower does, the simplest first."""
+    """Complexity of a follower, the simplest first."""
 
     LISTED = 0
     MIND = 1
@@ -42,25 +41,21 @@ class Kind(IntEnum):
 
     @property
     def tier(self) -> int:
-        """Followers of one tier are as simple as each other."""
+        """Followers of one tier are equally simple."""
         return {Kind.LISTED: 0, Kind.MIND: 0, Kind.LIST: 1, Kind.MINDS: 1}.get(self, 2)
 
     @property
     def is_mind(self) -> bool:
-        """Whether it tracks somebody."""
         return self in (Kind.MIND, Kind.MINDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """What a rule or a lesser mind says to the questions.
+    """A rule's or lesser mind's answers to the questions.
 
     Attributes:
-        name: Its name.
-        kind: What it is.
-        answers: What it answers to each question; None where it says nothing.
-        right: Whether that is right.
-        copied: Whether the same was answered.
+        answers: None where it has none.
+        copied: The model gave the same answer.
     """
 
     name: str
@@ -70,7 +65,7 @@ class Follower:
     copied: tuple[bool, ...]
 
     def wrong(self, places: Sequence[int]) -> list[int]:
-        """Which of the places it gives a wrong answer to."""
+        """The indices among ``places`` at which its answer is wrong."""
         return [p for p in places if self.answers[p] is not None and not self.right[p]]
 
 
@@ -80,15 +75,14 @@ Said = tuple[str, Kind, Answers]
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What can be said of questions whoever answers them.
+    """Model-independent facts about the questions.
 
     Attributes:
-        asked: The questions as rules on their surface see them.
-        described: The features of their candidates for rules on wording.
-        said: What each listed rule, each rule on form, each lesser mind, and the rules learned from
-            gold answers say to them.
-        minds: What each mind that lacks one or two faculties says.
-        believed: What the whole engine says; None where it cannot tell.
+        asked: The questions as input of surface rules.
+        described: Wording features of their candidates.
+        said: Answers of listed rules, rules on form, lesser minds, and rules learned from gold.
+        minds: Answers of each mind that lacks one or two faculties.
+        believed: Answers of the whole engine, or None.
         structures: The structure of each story; its id where no parser reads it.
     """
 
@@ -101,7 +95,6 @@ class Questions:
 
     @classmethod
     def of(cls, examples: Sequence[Example]) -> Questions:
-        """Read the questions, and apply every rule and mind."""
         readings = read_all(examples)
         asked, gold = gold_places(readings)
         described = describe(asked, readings)
@@ -131,9 +124,9 @@ class Questions:
         )
 
     def among(self, places: Sequence[int]) -> Questions:
-        """The same of some of the questions.
+        """A subset of the questions.
 
-        Minds that say there what the whole engine says, or what a listed rule says, are left out.
+        Minds that then agree with the whole engine or a listed rule are left out.
         """
         believed = [self.believed[place] for place in places]
         said, known = list[Said](), {tuple(believed)}
@@ -154,7 +147,7 @@ class Questions:
         )
 
     def contradicted(self, examples: Sequence[Example]) -> list[int]:
-        """The places of labels that the engine contradicts, as a person reads the story."""
+        """Indices of labels that the engine contradicts."""
         return [
             place
             for place, (said, example) in enumerate(zip(self.believed, examples, strict=True))
@@ -169,12 +162,11 @@ def _structure(reading: Reading) -> str:
 
 
 def _is_defined(answers: Answers) -> bool:
-    """Whether a rule says something to most questions."""
     return 2 * sum(answer is not None for answer in answers) > len(answers)
 
 
 def followers_of(items: Sequence[Item], questions: Questions) -> list[Follower]:
-    """Everything that the answers may follow; what is undefined on most is left out."""
+    """All followers that answer most questions."""
     held = _Held(items)
     fitted = (each for each in _fitted(questions, items, held) if _is_defined(each[2]))
     return [_follower(*each, held) for each in (*questions.said, *fitted)]
@@ -193,7 +185,7 @@ def _follower(name: str, kind: Kind, answers: Answers, held: _Held) -> Follower:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """The answers that rules give, held against gold and against what was said, each once."""
+    """Answers of rules, compared with gold and the model's, each once."""
 
     items: Sequence[Item]
     right: dict[tuple[int, str], bool] = field(default_factory=dict)
@@ -228,7 +220,7 @@ def _on_form(asked: Sequence[SurfaceQuestion], examples: Sequence[Example]) -> I
 def _minds(
     readings: Sequence[Reading],
 ) -> tuple[list[str | None], list[tuple[Lacking, list[str | None]]]]:
-    """What the whole engine says, and what each different mind says that lacks something."""
+    """Answers of the whole engine, and of each distinct mind that lacks something."""
     lacking: list[Lacking] = [(name,) for name in MINDS]
     lacking += combined(tuple(MINDS))
     told = [_told(reading, lacking) for reading in readings]
@@ -240,7 +232,7 @@ def _minds(
 
 
 def _told(reading: Reading, lacking: Sequence[Lacking]) -> list[str | None]:
-    """What the whole engine and each mind say to a question; minds speak of the end alone."""
+    """Answers of the whole engine and each mind; minds apply to the end of the story alone."""
     surface, language = reading.surface, language_of(reading.example.benchmark)
     nothing: list[str | None] = [None] * (1 + len(lacking))
     if surface is None or language is None:
@@ -256,7 +248,6 @@ def _told(reading: Reading, lacking: Sequence[Lacking]) -> list[str | None]:
 
 
 def _fitted(questions: Questions, items: Sequence[Item], held: _Held) -> Iterator[Said]:
-    """Yield what is fitted to what was answered."""
     asked = questions.asked
     answered = answered_places(asked, items)
     mind = _two_faults(questions, held)
@@ -274,7 +265,7 @@ def _fitted(questions: Questions, items: Sequence[Item], held: _Held) -> Iterato
 
 
 def _two_faults(questions: Questions, held: _Held) -> Said | None:
-    """The mind of at most two faults that agrees most, chosen for each story by other stories."""
+    """The best-fitting mind of at most two deficits, chosen out of fold."""
     minds = questions.minds
     if not minds:
         return None
@@ -290,7 +281,7 @@ def _two_faults(questions: Questions, held: _Held) -> Said | None:
 
 
 def answered_places(asked: Sequence[SurfaceQuestion], items: Sequence[Item]) -> list[int]:
-    """The place of each answer among the candidates of its question."""
+    """Index of each answer among the candidates of its question."""
     return [_place_said(each, item) for each, item in zip(asked, items, strict=True)]
 
 

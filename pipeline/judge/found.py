@@ -1,8 +1,7 @@
-"""What could have been found: how sure a model must be of itself before a verdict says so.
+"""Statistical power of a verdict.
 
-A verdict of ``undecided`` says little without it: on few questions nothing can be found. The power
-of each test is that of the score test which Wilson's interval inverts, for answers that are right,
-or the rule's, independently of each other.
+``undecided`` means little without it. Each test's power is that of the score test which Wilson's
+interval inverts, for independent answers.
 """
 
 from __future__ import annotations
@@ -16,44 +15,32 @@ from scipy import special  # type: ignore[import-untyped]
 from pipeline.evaluate.statistics import LEVEL
 
 POWER = 0.8
-"""How probably it would be said."""
+"""Probability of detection."""
 
 _STEPS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What this many questions could have shown with probability ``POWER``.
-
-    Attributes:
-        beliefs: The accuracy from which answers that follow beliefs are found; None if at none.
-        rule: The share of its answers from which a rule is found; None if at none.
-    """
+    """The least accuracy, and agreement with a rule, that are detected with chance ``POWER``."""
 
     beliefs: float | None
     rule: float | None
 
     def as_json(self) -> dict[str, float | None]:
-        """It with three decimals."""
         return {"beliefs": self.beliefs, "rule": self.rule}
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A share must lie above a threshold, by the lower end of its interval.
-
-    Attributes:
-        count: How many answers the share is of.
-        above: The threshold.
-        surely: Whether the whole interval must lie above it, or the share alone.
-    """
+    """A share of ``count`` answers is above a threshold, by its whole interval if ``surely``."""
 
     count: int
     above: float
     surely: bool = True
 
     def passes(self, accuracy: float) -> float:
-        """How probably answers of this accuracy pass."""
+        """Probability that answers of this accuracy pass."""
         sure = special.ndtri((1 + LEVEL) / 2) if self.surely else 0.0
         reach = sure * (self.above * (1 - self.above) / self.count) ** 0.5
         spread = max(1e-9, (accuracy * (1 - accuracy) / self.count) ** 0.5)
@@ -61,11 +48,7 @@ class Test:
 
 
 def least(tests: Sequence[Test]) -> float | None:
-    """The smallest accuracy at which all tests pass with probability ``POWER``.
-
-    Returns:
-        None where there is no test, or none is passed that surely.
-    """
+    """The smallest accuracy at which all tests pass with probability ``POWER``, if any."""
     for step in range(_STEPS // 2, _STEPS + 1):
         accuracy = step / _STEPS
         if tests and prod(test.passes(accuracy) for test in tests) >= POWER:
@@ -74,7 +57,7 @@ def least(tests: Sequence[Test]) -> float | None:
 
 
 def could_be_found(found: Mapping[str, float | None]) -> str:
-    """What could have been found in words, from :meth:`Found.as_json`."""
+    """The detectable effects in words, from :meth:`Found.as_json`."""
     beliefs, rule = found["beliefs"], found["rule"]
     if beliefs is None and rule is None:
         return "these questions can show neither beliefs nor a rule"
@@ -88,6 +71,6 @@ def could_be_found(found: Mapping[str, float | None]) -> str:
 
 
 def findable(found: Mapping[str, float | None]) -> str:
-    """What could have been found in short: "beliefs from 66%, rule from 60%"."""
+    """The detectable effects in short: "beliefs from 66%, rule from 60%"."""
     parts = [f"{what} from {share:.0%}" for what, share in found.items() if share is not None]
     return ", ".join(parts) or "nothing"

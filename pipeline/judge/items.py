@@ -1,4 +1,4 @@
-"""What is judged: a question, and the answer found in the response."""
+"""Questions with answers, the input of judgement."""
 
 from __future__ import annotations
 
@@ -14,14 +14,7 @@ from pipeline.tasks.replies import find_answer
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question with what was answered.
-
-    Attributes:
-        example: The question.
-        response: The whole response.
-        extracted: The answer found in it; None where there is none.
-        right: Whether the answer is right, by the task's published rule.
-    """
+    """A question with its answer, if any; ``right`` by the task's published rule."""
 
     example: Example
     response: str
@@ -29,14 +22,13 @@ class Item:
     right: bool
 
     def says(self, answer: str) -> bool:
-        """Whether this is what was answered."""
+        """The model gave this answer."""
         return _matches(self.extracted, replace(self.example, answer=answer))
 
 
 def items_of(
     answered: Iterable[tuple[Example, str]], extract: Extractor | None = None
 ) -> list[Item]:
-    """Responses as items; ``extract`` replaces :func:`find_answer`."""
     return [_item(example, response, extract) for example, response in answered]
 
 

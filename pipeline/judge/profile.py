@@ -1,7 +1,7 @@
-"""The profile: which faculties of a mind answers show.
+"""The profile: evidence on each faculty of a mind.
 
-A faculty is asked for by the questions that the whole engine and the engine without it answer
-differently. There, each answer is the one or the other, or neither.
+A question needs a faculty if the engine with and without it answer differently. There, each answer
+is the one, the other, or neither.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pipeline.judge.items import Item
 from pipeline.tom.minds import MINDS, mind_name
 
 FEWEST = 30
-"""Questions below which a faculty is not asked for."""
+"""Minimum number of questions that need a faculty."""
 
 FEWEST_LACKING = 10
-"""Questions from which it may be seen to lack."""
+"""Minimum number of questions to report a faculty as possibly lacking."""
 
 FEWEST_STORIES = 10
-"""Stories that questions must be about to decide."""
+"""Minimum number of stories behind a decision."""
 
 MAJORITY = 0.5
 
@@ -31,13 +31,11 @@ State = Literal["there", "lacking", "unclear", "not asked"]
 
 @dataclass(frozen=True, slots=True)
 class Faculty:
-    """What answers show of one faculty.
+    """The evidence on one faculty.
 
     Attributes:
-        mind: The mind that lacks it, by its name.
-        order: The belief order of the questions; None for all.
-        whole: Share of answers that are those of the whole engine.
-        without: Share of answers that are those of the mind without it.
+        whole: Agreement with the whole engine.
+        without: Agreement with the mind without it.
         preference: ``whole`` less ``without``.
     """
 
@@ -49,17 +47,14 @@ class Faculty:
 
     @property
     def faculty(self) -> str:
-        """The faculty in words: "sees what happens"."""
         return MINDS[self.mind].faculty
 
     @property
     def asked(self) -> bool:
-        """Whether there are enough questions to show it."""
         return self.whole.count >= FEWEST and self.whole.clusters >= FEWEST_STORIES
 
     @property
     def state(self) -> State:
-        """Whether answers show it."""
         lacks = self.without.low > MAJORITY and self.preference.high < 0
         if lacks and min(self.whole.count, self.whole.clusters) >= FEWEST_LACKING:
             return "lacking"
@@ -69,14 +64,13 @@ class Faculty:
         return "there" if there else "unclear"
 
     def text(self) -> str:
-        """It in words: "hears claims: 4 of 22, where 30 are needed"."""
+        """In words: "hears claims: 4 of 22, where 30 are needed"."""
         right = f"{round(self.whole.value * self.whole.count)} of {self.whole.count}"
         if not self.asked:
             return f"{self.faculty}: {right}, where {FEWEST} are needed"
         return f"{self.faculty}: {self.whole.value:.0%} ({right})"
 
     def as_json(self) -> dict[str, Any]:
-        """It as JSON, shares with four decimals."""
         return {
             "faculty": self.faculty,
             "without": self.mind,
@@ -89,13 +83,7 @@ class Faculty:
 def profile_of(
     items: Sequence[Item], questions: Questions, order: int | None = None
 ) -> tuple[Faculty, ...]:
-    """What answers show of each faculty, where any question asks for it.
-
-    Args:
-        items: The answers.
-        questions: What minds say to their questions.
-        order: Only questions of this belief order; None for all.
-    """
+    """The evidence on each faculty that any question needs, optionally of one belief order."""
     places = [n for n, item in enumerate(items) if order in (None, item.example.order)]
     single = {mind_name(m): answers for m, answers in questions.minds if len(m) == 1}
     found = (
@@ -129,7 +117,7 @@ def _faculty(
 
 
 def profile_text(profile: Sequence[Mapping[str, Any]]) -> str:
-    """A profile in one line, from :meth:`Faculty.as_json`: what is there, what lacks, what is open.
+    """A profile in one line, from :meth:`Faculty.as_json`: present, lacking, open.
 
     Each faculty once, by the mind that shows it worst.
     """
@@ -154,12 +142,11 @@ def _line(found: Mapping[str, Any]) -> str:
 
 
 def lacking(profile: Sequence[Faculty]) -> list[Faculty]:
-    """The faculties that answers lack."""
     return [each for each in profile if each.state == "lacking"]
 
 
 def not_shown(profile: Sequence[Faculty]) -> list[Faculty]:
-    """Those that are asked for and not clearly there, and those that seem to lack on few."""
+    """Faculties needed and not clearly present, and those possibly lacking on few questions."""
     return [
         each
         for each in profile
@@ -169,5 +156,4 @@ def not_shown(profile: Sequence[Faculty]) -> list[Faculty]:
 
 
 def unasked(profile: Sequence[Faculty]) -> list[Faculty]:
-    """Those that too few questions ask for."""
     return [each for each in profile if each.state == "not asked"]

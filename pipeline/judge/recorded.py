@@ -1,4 +1,4 @@
-"""What a cell answered to a suite, read back from its run folder."""
+"""A cell's answers to a suite, read from its run folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ _GRADES = ("id", "correct", "extracted")
 
 
 def read_suite(folder: Path, columns: Mapping[str, SuiteTask]) -> dict[str, list[Example]]:
-    """The questions of a suite, by column."""
     return {
         name: read_column(folder / f"{name}.parquet", column.task)
         for name, column in columns.items()
@@ -29,12 +28,9 @@ def read_suite(folder: Path, columns: Mapping[str, SuiteTask]) -> dict[str, list
 def recorded_items(
     folder: Path, suite: Mapping[str, Sequence[Example]], made_by: str
 ) -> dict[str, list[Item]]:
-    """What was answered to a suite, by column; of several samples the first.
+    """Answers to a suite by column, from ``responses.parquet`` and ``grades.parquet``.
 
-    Args:
-        folder: The folder with ``responses.parquet`` and ``grades.parquet``.
-        suite: The questions, by column.
-        made_by: The DVC stage that writes the files, for the error message.
+    The first of several samples counts.
 
     Raises:
         UserError: If a file is missing or damaged, or answers other questions.
@@ -57,16 +53,7 @@ def recorded_items(
 
 
 def read_table(path: Path, columns: Sequence[str], made_by: str) -> pd.DataFrame:
-    """Responses or grades as they are recorded, all samples of a question.
-
-    Args:
-        path: The file, parquet.
-        columns: What it must have; it may have more.
-        made_by: The DVC stage that writes it, for the error message.
-
-    Raises:
-        UserError: If it is missing or damaged, or lacks a column.
-    """
+    """Recorded responses or grades, with all samples, and at least these columns."""
     try:
         frame = pd.read_parquet(path)
     except (OSError, ValueError) as error:

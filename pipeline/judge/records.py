@@ -1,4 +1,4 @@
-"""What the stage ``judge`` writes: ``verdicts.json`` of a cell."""
+"""``verdicts.json`` of a cell, written by the stage ``judge``."""
 
 from __future__ import annotations
 
@@ -19,23 +19,15 @@ Reasoning = Literal["faithful", "plausible", "unfaithful", "absent", "unreadable
 
 
 class TaskVerdict(Record):
-    """The verdict on the answers to the questions of one task.
+    """The verdict on the answers to one task.
 
     Attributes:
-        columns: The columns of the suite that ask its questions.
         answers: What the answers follow.
-        by: The simpler mind or rule that they follow, or the parts of a mixture; else None.
-        explained: Share of the answers that what is named predicts, or else the best rule or mind,
-            on stories that it was not fitted to.
-        found: From which accuracy ``beliefs``, and from which agreement a ``rule``, would have been
-            found with probability 0.8; None where at none.
-        answered: In how many responses an answer was read, and how some of the others begin.
-        profile: What the answers show of each faculty of a mind.
-        reasoning: What the reasoning is.
-        answers_because: Why, in a sentence.
-        reasoning_because: Why, in a sentence.
-        evidence: All that was measured, by axis.
-        signatures: Signatures that one set of responses can show.
+        by: The mind or rule, or the parts of a mixture; else None.
+        explained: Share of answers that it predicts, or else the best rule or mind, out of fold.
+        found: The least accuracy for ``beliefs`` and agreement for a ``rule`` that are detected
+            with probability 0.8, if any.
+        answered: Number of responses with an answer, and beginnings of some of the others.
     """
 
     columns: list[str]
@@ -53,27 +45,25 @@ class TaskVerdict(Record):
 
     @property
     def follow(self) -> str:
-        """What the answers follow, rule or mind by name."""
         return followed(self.answers, self.by)
 
     @property
     def rules(self) -> list[dict[str, Any]]:
-        """What was measured against each rule, the most accurate rule first."""
+        """Comparisons with all rules, the most accurate first."""
         found: list[dict[str, Any]] = self.evidence.get("answers", {}).get("rules", [])
         return found
 
     @property
     def listed(self) -> list[dict[str, Any]]:
-        """What was measured against the rules that are the same for every cell."""
+        """Comparisons with the rules that are the same for every cell."""
         return [rule for rule in self.rules if rule["kind"] == LISTED]
 
     @property
     def figures(self) -> dict[str, float]:
-        """The shares that cells are compared by, as far as they were measured.
+        """The shares for comparison of cells, as far as measured.
 
-        ``explained``: of the answers that the best rule or mind predicts; ``copied``: of those
-        where it is wrong that are its own; of the reasoning what is ``true`` and ``consistent``,
-        and how often an edit of it is followed (``used``).
+        ``explained`` by the best rule or mind; ``copied`` where it is wrong; ``true`` and
+        ``consistent`` reasoning; edits followed (``used``).
         """
         answers, reasoning = (self.evidence.get(axis, {}) for axis in ("answers", "reasoning"))
         best = next((r for r in self.rules if r["rule"] == answers.get("best")), {})
@@ -85,7 +75,6 @@ class TaskVerdict(Record):
 
     @classmethod
     def of(cls, columns: list[str], found: Verdict, signatures: list[dict[str, Any]]) -> Self:
-        """A verdict as a record."""
         said = found.as_json()
         return cls(
             columns=columns,
@@ -104,28 +93,14 @@ class TaskVerdict(Record):
 
 
 class Verdicts(Record):
-    """The verdicts on a cell.
-
-    Attributes:
-        tasks: By task; none where the model was not run.
-        absent: Why the model was not run, if it was not.
-    """
+    """The verdicts on a cell, by task; ``absent`` says why the model was not run."""
 
     tasks: dict[str, TaskVerdict]
     absent: str | None = None
 
     @classmethod
     def read_of(cls, path: Path, tasks: Iterable[str], made_by: str) -> Self:
-        """Read the verdicts on the answers to tasks.
-
-        Args:
-            path: The file.
-            tasks: Names of the tasks.
-            made_by: The DVC stage that writes it, for the error message.
-
-        Raises:
-            UserError: If it is missing, damaged, or of other tasks.
-        """
+        """Read the verdicts on exactly these tasks; UserError for others or a damaged file."""
         found = cls.read(path, made_by)
         if found.absent is None:
             refuse_foreign(path, "tasks", found.tasks, tasks, made_by)

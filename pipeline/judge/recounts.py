@@ -1,4 +1,4 @@
-"""The recount that a response makes, beside the true one of its story."""
+"""Recounts in responses, compared with the true one."""
 
 from __future__ import annotations
 
@@ -21,18 +21,12 @@ from pipeline.tom.recount import (
 from pipeline.tom.retelling import retell
 
 _RECOUNT = 2
-"""Lines that are a recount by their form alone."""
+"""Lines that count as a recount by their form alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recounted:
-    """What a response recounts.
-
-    Attributes:
-        written: Its lines, with where they stand in the response; none where it recounts nothing.
-        told: The lines of the true recount.
-        chain: The believers asked about.
-    """
+    """The recount of a response: its lines, if any, beside the true ones."""
 
     written: tuple[Written, ...] = ()
     told: tuple[Line, ...] = ()
@@ -40,18 +34,16 @@ class Recounted:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """What the lines say."""
         return tuple(each.line for each in self.written)
 
     @property
     def made(self) -> int:
-        """The number of statements: of the lines, and of what is believed after each of them."""
+        """Number of statements, including stated beliefs."""
         slots = sum(each.believed is not None for each in self.written)
         return sum(len(line.statements) for line in self.lines) + slots
 
     @property
     def true(self) -> int:
-        """The number of true ones."""
         along = believed_along(self.lines, self.told, self.chain)
         slots = sum(
             each.believed == (believed or UNKNOWN)
@@ -61,7 +53,7 @@ class Recounted:
 
     @property
     def omitted(self) -> int:
-        """The number of true statements left out; none by what is about other places altogether."""
+        """Number of omitted true statements; 0 for a recount of other places altogether."""
         places = {line.place for line in self.told}
         if not any(line.place in places for line in self.lines):
             return 0
@@ -69,10 +61,9 @@ class Recounted:
 
 
 def recounted(response: str, example: Example, case: Case) -> Recounted:
-    """What the reasoning of a response recounts.
+    """The recount in the reasoning of a response.
 
-    Two lines are a recount, whatever they name; a single one is where it is about a place of the
-    story: "Answer: Emma." has the form too.
+    A single line counts only if it names a place of the story: "Answer: Emma." has the form too.
     """
     reasoning = response[:LONGEST_RESPONSE].partition(THINK_END)[0]
     written = read_lines(reasoning)
@@ -84,7 +75,7 @@ def recounted(response: str, example: Example, case: Case) -> Recounted:
 
 
 def without(response: str, found: Recounted) -> str:
-    """A response with its recount blanked out, all else where it was."""
+    """A response with its recount blanked out, at the same length."""
     parts, done = list[str](), 0
     for each in found.written:
         parts += response[done : each.start], "\n" * (each.end - each.start)

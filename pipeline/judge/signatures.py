@@ -1,8 +1,7 @@
-"""Signatures of ways in which training fails or fools: named, with effect size and interval.
+"""Signatures of training failures, with effect size and interval.
 
-Each is present where the interval of its effect lies wholly beyond the threshold that its
-description names. Both studies and the work around them report them (docs/verdict.md has the
-sources).
+A signature is present if its interval lies wholly beyond the threshold. docs/verdict.md has the
+sources.
 """
 
 from __future__ import annotations
@@ -21,20 +20,19 @@ from pipeline.evaluate.statistics import LEVEL, Estimate, change, share
 from pipeline.judge.items import Item
 
 SHORTER = 0.5
-"""Response collapse: the median number of words falls below this share of what it was."""
+"""Response collapse: ratio of median numbers of words."""
 
 COPIED = 0.5
-"""Copied template: more than this share of the responses has one and the same reasoning."""
+"""Copied template: share of responses with identical reasoning."""
 
 FOREIGN = 0.05
-"""Language drift: more than this share of the responses has letters of another script."""
+"""Language drift: share of responses with letters of another script."""
 
 FLAT = 0.05
-"""Flat outside: the change on tasks that were not trained is smaller than this either way."""
+"""Flat outside: maximum change on tasks that were not trained, either way."""
 
 LOST_DIVERSITY = 0.5
-"""Diversity and entropy collapse: share of distinct responses, or entropy, below this share of what
-it was."""
+"""Diversity and entropy collapse: ratio of distinct responses, or of entropy."""
 
 _ANSWER = re.compile(r"<answer>.{0,2000}?(?:</answer>|$)|\"answer\"\s*:[^\n}]{0,2000}", re.DOTALL)
 _TAG = re.compile(r"</?think>")
@@ -45,16 +43,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One signature.
-
-    Attributes:
-        name: Its name.
-        present: Whether it is there.
-        value: Size of the effect.
-        low: Lower end of its 95 % interval.
-        high: Upper end of its 95 % interval.
-        what: What the effect is, in words.
-    """
+    """A signature: effect with the ends of its 95 % interval, described by ``what``."""
 
     name: str
     present: bool
@@ -65,11 +54,10 @@ class Signature:
 
     @classmethod
     def of(cls, name: str, present: bool, found: Estimate, what: str) -> Signature:
-        """A signature whose effect is an estimate."""
         return cls(name, present, found.value, found.low, found.high, what)
 
     def as_json(self) -> dict[str, Any]:
-        """It with four decimals."""
+        """As JSON, rounded."""
         ends = {"value": self.value, "low": self.low, "high": self.high}
         numbers = {name: round(end, 4) for name, end in ends.items()}
         return {"name": self.name, "present": self.present, **numbers, "what": self.what}
@@ -77,13 +65,11 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The reasoning of a response as signatures see it, whose text need not be kept.
+    """Features of a response's reasoning, without its text.
 
     Attributes:
-        begins: Its first characters; nothing where there is no reasoning.
         digest: Of all of it.
-        words: How many it has.
-        foreign: Whether the response has letters of another script.
+        foreign: The response has letters of another script.
     """
 
     begins: str
@@ -93,7 +79,6 @@ class Reason:
 
     @classmethod
     def of(cls, response: str) -> Reason:
-        """The reasoning of a response."""
         text = reasoning_of(response)
         digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         foreign = bool(_OTHER_SCRIPT.search(response))
@@ -103,12 +88,7 @@ class Reason:
 def single_signatures(
     items: Sequence[Item], reasons: Sequence[Reason] | None = None
 ) -> list[Signature]:
-    """The signatures that one set of responses can show.
-
-    Args:
-        items: The responses.
-        reasons: The reasoning of each, where it is known already.
-    """
+    """The signatures of one set of responses; ``reasons`` are computed unless given."""
     if not items:
         return []
     each = [Reason.of(item.response) for item in items] if reasons is None else reasons
@@ -128,14 +108,13 @@ def reasoning_of(response: str) -> str:
 
 
 def response_collapse(before: Sequence[Reason], after: Sequence[Reason]) -> Signature:
-    """Responses have lost most of their reasoning: median words after over before."""
+    """Responses have lost most of their reasoning: ratio of median words."""
     first, then = ([reason.words for reason in reasons] for reasons in (before, after))
     what = "median words of reasoning"
     return _fallen("response collapse", what, SHORTER, first, then, np.median, digits=0)
 
 
 def copied_template(reasons: Sequence[Reason], clusters: Sequence[Hashable]) -> Signature:
-    """Most responses reason in the same words."""
     common, _ = Counter(reason.digest for reason in reasons).most_common(1)[0]
     begins = next(reason.begins for reason in reasons if reason.digest == common)
     found = share([bool(begins) and reason.digest == common for reason in reasons], clusters)
@@ -144,7 +123,6 @@ def copied_template(reasons: Sequence[Reason], clusters: Sequence[Hashable]) -> 
 
 
 def language_drift(reasons: Sequence[Reason], clusters: Sequence[Hashable]) -> Signature:
-    """Responses drift into another script."""
     found = share([reason.foreign for reason in reasons], clusters)
     what = "share of responses with letters of another script"
     return Signature.of("language drift", found.low > FOREIGN, found, what)
@@ -155,10 +133,7 @@ def inverted_difficulty(
 ) -> Signature | None:
     """The highest belief orders are easier than the lowest, within one benchmark.
 
-    The upper half of the orders above 0 against the lower half, by story.
-
-    Returns:
-        None where there are fewer than two orders above 0.
+    The upper half of the orders above 0 against the lower half, by story; None for fewer than two.
     """
     known = sorted({order for order in orders if order is not None and order > 0})
     if len(known) < 2:
@@ -186,12 +161,12 @@ def _listed(orders: Sequence[int]) -> str:
 
 
 def fall(name: str, found: Estimate, what: str) -> Signature:
-    """Something fell: negative transfer (tasks not trained), forgetting (the side-check)."""
+    """A drop: negative transfer (untrained tasks), forgetting (the side-check)."""
     return Signature.of(name, found.high < 0, found, what)
 
 
 def flat_outside(inside: Estimate, outside: Estimate) -> Signature:
-    """What was trained rises and what was not stays where it was."""
+    """Trained tasks improve, others stay."""
     flat = outside.low > -FLAT and outside.high < FLAT
     return Signature(
         "in-distribution up, out-of-distribution flat",
@@ -204,7 +179,7 @@ def flat_outside(inside: Estimate, outside: Estimate) -> Signature:
 
 
 def format_collapse(binary: Estimate, listed: Estimate) -> Signature:
-    """The same knowledge, asked as yes or no, rises, and asked as a list does not follow."""
+    """Knowledge asked as yes or no improves, and asked as a list does not."""
     value, low = binary.value - listed.value, binary.low - listed.high
     return Signature(
         "format collapse",
@@ -219,15 +194,14 @@ def format_collapse(binary: Estimate, listed: Estimate) -> Signature:
 def narrowed(
     before: Sequence[float], after: Sequence[float], clusters: Sequence[Hashable]
 ) -> Signature:
-    """Answers that were found at times are found more often, and no more questions are solved.
+    """Answers found sometimes are found more often, and no more questions are solved.
 
     Source: Yue et al. 2025 (arXiv 2504.13837), who find pass@k of models after reinforcement
     learning at or below that of their base models.
 
     Args:
-        before: Share of each question's samples that are right, of the base model.
+        before: Share of right samples per question, of the base model.
         after: The same after training.
-        clusters: The story of each.
     """
     first, then = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
     average = change(before, after, clusters)
@@ -242,13 +216,10 @@ def narrowed(
 
 
 def checkpoint_noise(accuracies: Sequence[float], count: int) -> Signature | None:
-    """Neighbouring checkpoints differ by more than the sampling of the questions explains.
+    """Neighbouring checkpoints differ by more than the sampling of questions explains.
 
-    The last checkpoints against their mean, by the chi-square test of equal proportions. The same
-    questions are asked each time, so the test says too little rather than too much.
-
-    Returns:
-        None for fewer than three checkpoints.
+    The last checkpoints against their mean, by the chi-square test of equal proportions;
+    conservative, as the questions are the same. None for fewer than three checkpoints.
     """
     if len(accuracies) < 3:
         return None
@@ -270,17 +241,17 @@ _CHECKPOINTS = "best less worst accuracy of the last checkpoints"
 
 
 def diversity_collapse(first: Sequence[float], last: Sequence[float]) -> Signature:
-    """Rollouts of a group become alike: shares of distinct ones, early and late steps."""
+    """Rollouts of a group become alike: shares of distinct ones, early and late."""
     return _fallen("diversity collapse", "share of distinct rollouts", LOST_DIVERSITY, first, last)
 
 
 def entropy_collapse(first: Sequence[float], last: Sequence[float]) -> Signature:
-    """The policy loses most of its entropy: means per token in early and in late steps."""
+    """The policy loses most of its entropy: means per token, early and late."""
     return _fallen("entropy collapse", "entropy per token", LOST_DIVERSITY, first, last)
 
 
 def shrunk_responses(before: Sequence[float], after: Sequence[float], found: Estimate) -> Signature:
-    """Responses have lost most of their tokens: the ratio of their means, by story."""
+    """Responses have lost most of their tokens: ratio of means, by story."""
     what = f"mean tokens of responses {np.mean(before):.0f} -> {np.mean(after):.0f}; ratio"
     return Signature.of("response collapse", found.high < SHORTER, found, what)
 
@@ -294,7 +265,7 @@ def _fallen(
     middle: Callable[[np.ndarray], Any] = np.mean,
     digits: int = 2,
 ) -> Signature:
-    """A mean, or median, has fallen below a share of what it was, by independent samples."""
+    """A mean, or median, has fallen below a share of its former value, by independent samples."""
     random = np.random.default_rng(0)
     before, after = np.asarray(first, dtype=float), np.asarray(then, dtype=float)
     drawn = [
@@ -308,5 +279,4 @@ def _fallen(
 
 
 def _ratio(after: float, before: float) -> float:
-    """After over before; where there was nothing, nothing was lost."""
     return after / before if before else 1.0

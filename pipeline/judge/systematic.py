@@ -1,7 +1,7 @@
-"""Whether errors are systematic: by heart, a mixture of beliefs and something else, or neither.
+"""Systematic errors: memorised structures, or mixtures of beliefs and something else.
 
-Answers that follow beliefs but for slips are wrong anywhere, and then anything. So before answers
-are called beliefs, it must not be possible to tell where they are wrong, or what they then are.
+If answers follow beliefs but for slips, neither the positions nor the contents of errors can be
+predicted.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ from pipeline.rules.surface import UNDEFINED
 from pipeline.rules.wording import Wording, cross_fitted_wording
 
 FEWEST = 30
-"""Questions, or pairs of questions about one structure, below which nothing is tested."""
+"""Minimum number of questions, or pairs of questions about one structure, for a test."""
 
 MIXED = 0.15
-"""Share of answers, beyond chance, from which a second part is one (the lower end)."""
+"""Minimum share of a second part, beyond chance (lower end)."""
 
 TELLS_ERRORS = 0.7
-"""Area under the ROC from which where answers are wrong can be told (the lower end)."""
+"""Area under the ROC at which errors are predictable (lower end)."""
 
 ALIKE = 0.15
-"""Correlation of answers about one structure from which they are known by heart (the lower end)."""
+"""Correlation within structures at which they count as memorised (lower end)."""
 
 GUESSES = "guesses on some kinds of question"
-"""The second part where wording tells which answers are wrong, and no rule what they are."""
+"""The second part where wording predicts errors, and no rule their content."""
 
 SEEN = 0.2
-"""How far the interval of that correlation may reach for the question to be asked. Who knows half
-of the structures and guesses among three places elsewhere has 0.5."""
+"""Maximum half-width of that correlation for a test; memorising half of the structures and guessing
+among three places elsewhere gives 0.5.
+"""
 
 _DRAWS = 500
 _FEWEST_ERRORS = 20
@@ -46,13 +47,12 @@ _FEWEST_ERRORS = 20
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What else answers follow, beside beliefs.
+    """The second part of a mixture with beliefs.
 
     Attributes:
-        by: The rule or mind, or what else tells errors.
-        share: Share of answers that are its own beyond chance, where it is wrong; None of what
-            tells only where answers are wrong.
-        explained: Share of the answers that are the gold ones or its own.
+        share: Share of its answers beyond chance where it is wrong; None if only positions of
+            errors are predictable.
+        explained: Share of answers equal to gold or its own.
     """
 
     by: str
@@ -60,20 +60,18 @@ class Part:
     explained: float
 
     def as_json(self) -> dict[str, Any]:
-        """It as JSON, shares with four decimals."""
         share = self.share.as_json() if self.share else None
         return {"by": self.by, "share": share, "explained": round(self.explained, 4)}
 
 
 @dataclass(frozen=True, slots=True)
 class ByHeart:
-    """How alike answers to questions about one structure are.
+    """Similarity of answers to questions about one structure.
 
     Attributes:
-        pairs: So many pairs of questions about different stories of one structure.
-        alike: The correlation of being right within these.
+        alike: Correlation of correctness within these.
         low: Lower end of its 95 % interval, by permutation.
-        guessed: Share of the answers that would then be guesses, some of them right.
+        guessed: Share of guesses, some of them right, that would explain the errors.
     """
 
     pairs: int
@@ -82,37 +80,35 @@ class ByHeart:
     guessed: float
 
     def as_json(self) -> dict[str, float | int]:
-        """It as JSON, with four decimals."""
         return {"pairs": self.pairs, "value": round(self.alike, 4), "low": round(self.low, 4)}
 
     @property
     def asked(self) -> bool:
-        """Whether there are enough such questions to see structures known by heart."""
+        """There are enough such questions to detect memorised structures."""
         return self.pairs >= FEWEST and self.reach <= SEEN
 
     @property
     def reach(self) -> float:
-        """How far the interval reaches below the correlation."""
         return self.alike - self.low
 
     @property
     def is_open(self) -> bool:
-        """Whether so many answers may be guesses, and nothing tells whether by structure."""
+        """Many answers may be guesses, and memorisation cannot be tested."""
         return not self.asked and self.guessed > MIXED
 
     @property
     def is_so(self) -> bool:
-        """Whether structures are known by heart or not known, and enough are not."""
+        """Structures are memorised or not known, and enough are not."""
         return self.asked and self.low > ALIKE and self.guessed > MIXED
 
 
 def second_part(
     items: Sequence[Item], questions: Questions, followers: Sequence[Follower]
 ) -> Part | None:
-    """The rule or mind that answers follow where they do not follow beliefs; None if none does.
+    """The rule or mind that answers follow where they do not follow beliefs, if any.
 
-    How many answers would be a follower's by chance is counted from those that are neither right
-    nor its own, so questions with two candidates tell nothing.
+    Chance is estimated from answers that are neither right nor the follower's own, so questions
+    with two candidates do not count.
     """
     best: Part | None = None
     right = np.asarray([item.right for item in items])
@@ -131,9 +127,9 @@ def second_part(
 def _share_beyond_chance(
     items: Sequence[Item], questions: Questions, follower: Follower
 ) -> Estimate | None:
-    """The share of answers that are a follower's where it is wrong; None where no part is.
+    """The share of a follower's answers where it is wrong, beyond chance; None if there is none.
 
-    Right answers must go beyond chance there as well: else there are no beliefs in the mixture.
+    Right answers must exceed chance there as well: else there are no beliefs in the mixture.
     """
     places = [
         n for n in follower.wrong(range(len(items))) if len(questions.asked[n].candidates) > 2
@@ -154,7 +150,7 @@ def _share_beyond_chance(
 def _learned_errors(
     items: Sequence[Item], questions: Questions, followers: Sequence[Follower]
 ) -> Part | None:
-    """What wrong answers are, or where answers are wrong, as far as wording tells."""
+    """Contents or positions of errors, as far as wording predicts them."""
     asked = questions.asked
     wrong = [n for n, item in enumerate(items) if not item.right]
     if min(len(wrong), len(items) - len(wrong)) < _FEWEST_ERRORS:
@@ -168,7 +164,7 @@ def _learned_errors(
 
 
 def _named(items: Sequence[Item], followers: Sequence[Follower], wrong: Sequence[int]) -> Part:
-    """What most wrong answers are, where a rule or mind gives half of them."""
+    """The rule or mind that gives half of the wrong answers, or their description."""
     right = sum(item.right for item in items)
     best, most = GUESSES, len(wrong) // 2
     for each in followers:
@@ -190,7 +186,7 @@ def _what(
     answered: Sequence[int],
     gold: Sequence[int],
 ) -> Part | None:
-    """Whether a model of wording, fitted to wrong answers, tells others beyond chance."""
+    """A model of wording, fitted to wrong answers, predicts others beyond chance."""
     several = [
         n
         for n in wrong
@@ -222,7 +218,7 @@ def _what(
 
 
 def _where_is_told(items: Sequence[Item], questions: Questions, gold: Sequence[int]) -> bool:
-    """Whether wording tells where answers are wrong."""
+    """Wording predicts the positions of errors."""
     usable = [n for n in range(len(items)) if gold[n] != UNDEFINED]
     # By structure: what is known of one by heart tells nothing of others.
     asked = [replace(questions.asked[n], story=questions.structures[n]) for n in usable]
@@ -241,7 +237,7 @@ def _where_is_told(items: Sequence[Item], questions: Questions, gold: Sequence[i
 
 
 def _apart(questions: Questions, place: int) -> list[str]:
-    """Which minds answer a question differently from the whole engine, and its order."""
+    """The minds that differ from the whole engine on a question, and its order."""
     believed = questions.believed[place]
     chain = getattr(questions.asked[place], "candidates", ())
     return [
@@ -261,7 +257,6 @@ def _area_low(wrong: np.ndarray, right: np.ndarray) -> float:
 
 
 def by_heart(items: Sequence[Item], questions: Questions) -> ByHeart:
-    """Whether answers to different stories of one structure are right or wrong together."""
     groups: dict[str, list[int]] = defaultdict(list)
     for place, structure in enumerate(questions.structures):
         groups[structure].append(place)
@@ -285,14 +280,14 @@ def by_heart(items: Sequence[Item], questions: Questions) -> ByHeart:
 
 
 def _guessed(items: Sequence[Item], questions: Questions) -> float:
-    """The share of guesses that leaves so many wrong answers."""
+    """The share of guesses that explains the number of wrong answers."""
     wrong = [not item.right for item in items]
     miss = [1 - 1 / max(2, len(asked.candidates)) for asked in questions.asked]
     return sum(wrong) / max(1e-9, sum(miss))
 
 
 def _alike(right: np.ndarray, sizes: np.ndarray) -> float:
-    """The correlation within groups that lie one after the other; each counts by its members."""
+    """Correlation within consecutive groups, weighted by their sizes."""
     off = right - right.mean()
     ends = np.cumsum(sizes)
     sums = np.add.reduceat(off, ends - sizes)

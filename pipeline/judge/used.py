@@ -1,4 +1,4 @@
-"""Whether answers follow reasoning that was edited: shares of what the stage ``evaluate`` tried."""
+"""Use of reasoning: shares of edited reasoning that answers follow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.evaluate.tried import RESTATED, Attempt, Tried
 from pipeline.tasks.example import Example
 
 FEWEST_EDITS = 30
-"""Edits below which nothing is said about use."""
+"""Minimum number of edits."""
 
 
 NONE = share([], [])
@@ -18,15 +18,14 @@ NONE = share([], [])
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What became of answers when the reasoning before them was edited.
+    """Answers after edits of the reasoning before them.
 
     Attributes:
-        followed: Share of edits, of what stands before the sentence that names the answer, after
-            which the answer is the place that the edited reasoning implies.
-        stays: Share of them after which the answer is what it was.
+        followed: Share of edits, before the sentence with the answer, whose implied place becomes
+            the answer.
+        stays: Share of them with an unchanged answer.
         by_kind: ``followed`` by kind of edit.
-        restated: The same of edits of the sentence that names the answer.
-        untried: Why use is not known; else None.
+        restated: The same for edits of the sentence with the answer.
     """
 
     followed: Estimate = NONE
@@ -40,13 +39,6 @@ RECORDED = Used(untried="recorded answers cannot be continued")
 
 
 def used_of(tried: Tried, suite: Mapping[str, Sequence[Example]], columns: Collection[str]) -> Used:
-    """What was tried on the questions of some columns.
-
-    Args:
-        tried: All edits of a cell.
-        suite: The questions, by column.
-        columns: Those that count.
-    """
     stories = {each.id: each.story_id for name in columns for each in suite[name]}
     found = [each for each in tried.attempts if each.column in columns]
     before = [each for each in found if each.kind != RESTATED]

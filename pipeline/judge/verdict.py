@@ -1,4 +1,4 @@
-"""The verdict on one set of responses, with the evidence."""
+"""The verdict on one set of responses, with its evidence."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from pipeline.judge.used import RECORDED, Used
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the answers follow, and what the reasoning is."""
+    """The verdicts on answers and on reasoning."""
 
     answers: AnswerVerdict
     reasoning: ReasoningVerdict
 
     @property
     def words(self) -> str:
-        """The verdict in a few words: "rule (earliest exit), unfaithful"."""
+        """In a few words: "rule (earliest exit), unfaithful"."""
         return f"{followed(self.answers.follow, self.answers.by)}, {self.reasoning.is_}"
 
     def as_json(self) -> dict[str, Any]:
-        """It with the evidence behind each axis, shares rounded to four decimals."""
+        """With the evidence of each axis, shares rounded to four decimals."""
         answers, reasoning = self.answers, self.reasoning
         shares = ("silent", "true", "consistent", "decisive", "wrong_trace")
         return {
@@ -65,13 +65,7 @@ def judge(
     stated: Sequence[Statements | None] | None = None,
     used: Used = RECORDED,
 ) -> Verdict:
-    """The verdict on responses.
-
-    Args:
-        items: The responses.
-        stated: What each of them states, where it is known already.
-        used: What came of editing the reasoning.
-    """
+    """The verdict on responses; statements are computed unless given."""
     each = [statements(item) for item in items] if stated is None else stated
     return Verdict(judge_answers(items), judge_reasoning(items, each, used))
 
@@ -104,7 +98,7 @@ def _rule_json(found: AgainstRule) -> dict[str, Any]:
 
 
 def _order_json(found: OrderEvidence) -> dict[str, Any]:
-    """The answers of one order beside the rules that are wrong often enough there."""
+    """The answers of one order, compared with the rules that are wrong often enough there."""
     return {
         "accuracy": _json(found.accuracy),
         "beliefs": found.follows_beliefs,

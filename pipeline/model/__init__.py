@@ -1,1 +1,1 @@
-"""Language models: where they come from, their weights, and their chat templates."""
+"""Language models: their origin, weights and chat templates."""

@@ -11,23 +11,19 @@ if TYPE_CHECKING:  # it loads for seconds, and most who import this want no mode
     from transformers import PreTrainedTokenizerBase
 
 PREFILL = "<think>"
-"""What the answer to a prompt that asks for tags begins with, as in Study 1."""
+"""The beginning of answers to prompts that ask for tags, as in Study 1."""
 
 EMPTY_THOUGHT = "</think>"
-"""What follows where the answer must not reason (Ma et al. 2025, arXiv 2504.09858)."""
+"""The continuation where the answer must not reason (Ma et al. 2025, arXiv 2504.09858)."""
 
 
 def beginning(*, think: bool) -> str:
-    """What the answer to a prompt that asks for tags begins with.
-
-    Args:
-        think: Whether it may reason; else the thought is over as soon as it has begun.
-    """
+    """The beginning of an answer with tags; if not ``think``, with an empty thought."""
     return PREFILL if think else f"{PREFILL}{EMPTY_THOUGHT}"
 
 
 def prefilled(template: str, *, think: bool = True) -> str:
-    """A chat template whose generation prompt ends in what the answer begins with."""
+    """A chat template whose generation prompt includes the answer's beginning."""
     begun = beginning(think=think)
     # Jinja drops one line break at the end of a template; in the middle it would be text.
     return f"{template.removesuffix(chr(10))}{{% if add_generation_prompt %}}{begun}{{% endif %}}"
@@ -39,16 +35,7 @@ def encode_prompt(
     *,
     begun: str = PREFILL,
 ) -> tuple[int, ...]:
-    """The tokens of a chat prompt.
-
-    Args:
-        tokenizer: The model's, with its chat template.
-        messages: The chat.
-        begun: What the answer begins with, see :func:`beginning`; nothing where it is empty.
-
-    Raises:
-        UserError: If a message holds a control token of the model.
-    """
+    """The tokens of a chat prompt and the answer's beginning ``begun``; refuses control tokens."""
     return _encoded(tokenizer, _text(tokenizer, messages, begun))
 
 
@@ -58,7 +45,7 @@ def encode_continued(
     begun: str,
     texts: Iterable[str],
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The tokens of a chat prompt, and those of texts that go on from it.
+    """The tokens of a chat prompt, and those of its continuations.
 
     They are divided as lm-evaluation-harness divides them (``_encode_pair``): each text is encoded
     with its prompt, and spaces at the end of the prompt belong to the text.
@@ -84,13 +71,9 @@ def _encoded(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
 
 
 def refuse_control(tokens: Iterable[str], text: str) -> None:
-    """Refuse text that would end its turn, or begin another.
+    """Refuse text with control tokens, which would end its turn or begin another.
 
-    A tokenizer knows no difference between a control token that a template writes and one that a
-    question quotes.
-
-    Raises:
-        UserError: Names the token, and the text around it.
+    A tokenizer cannot tell a template's control token from one quoted in a question.
     """
     for token in tokens:
         before, found, after = text.partition(token)

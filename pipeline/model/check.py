@@ -1,4 +1,4 @@
-"""Check that the files of a published model are one whole model that can be loaded safely."""
+"""Integrity and safety checks of published models."""
 
 from __future__ import annotations
 
@@ -13,16 +13,11 @@ from pipeline.formats.files import read_json
 from pipeline.model.snapshot import INDEX
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
-"""Files one of which a tokenizer is read from."""
+"""Files of which a tokenizer needs one."""
 
 
 def check_model(folder: Path) -> int:
-    """Check that the files of a folder are one whole model with its tokenizer; count parameters.
-
-    Raises:
-        UserError: If a shard or tensor is missing, or tokenizer, configuration and weights do not
-            belong together.
-    """
+    """Check a folder for one whole model and tokenizer that match; return its parameter count."""
     shapes = _tensors(folder)
     if not any((folder / name).is_file() for name in TOKENIZERS):
         raise UserError(

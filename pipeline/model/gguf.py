@@ -1,4 +1,4 @@
-"""Models in GGUF files, which transformers de-quantises to single precision."""
+"""Models in GGUF files, which transformers dequantises to single precision."""
 
 from __future__ import annotations
 
@@ -16,15 +16,11 @@ from pipeline.model.weights import save_model
 def convert(file: Path, folder: Path) -> str:
     """Write the model of a GGUF file in Hugging Face layout.
 
-    Args:
-        file: Weights, configuration, tokenizer and chat template in one.
-        folder: Receives the model.
-
     Returns:
-        What a reader should know: what its weights were, and the licence that the file names.
+        A note on the original number format and the licence in the file.
 
     Raises:
-        UserError: If it is no GGUF file, or of an architecture that is no causal decoder here.
+        UserError: If it is no GGUF file, or no supported causal decoder.
     """
     note = _note(file)
     disable_progress_bar()  # it would fill logs

@@ -3,8 +3,8 @@
 Files come from a mirror folder, ``<mirror>/models/<repository>/<commit>/<file>``, or from the hub,
 whose addresses are those of the Hugging Face Hub's public interface:
 ``/api/models/{repository}/revision/{revision}?blobs=true`` and
-``/{repository}/resolve/{revision}/{file}``. ``snapshot.py`` says what they must be. After the first
-download the snapshot is recorded with the sha256 of every file, and later runs are held to that.
+``/{repository}/resolve/{revision}/{file}``. After the first download the sha256 of every file is
+recorded and binds later runs.
 """
 
 from __future__ import annotations
@@ -44,15 +44,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where models come from, and on whose behalf.
-
-    Attributes:
-        endpoint: The hub.
-        token: Access token for gated and private repositories.
-        mirror: A folder to take files from instead.
-        offline: Never use the network.
-        patience: Retries and timeouts.
-    """
+    """Source of models: the hub with its access token, or a mirror folder, and retries."""
 
     endpoint: str = "https://huggingface.co"
     token: str | None = field(default=None, repr=False)
@@ -62,11 +54,7 @@ class Access:
 
 
 def access_from(environment: Mapping[str, str] = os.environ) -> Access:
-    """Read access from ``HF_ENDPOINT``, ``HF_TOKEN``, ``TOMRL_DATA_MIRROR``, ``TOMRL_OFFLINE``.
-
-    Raises:
-        UserError: If the address or the token cannot be one; the token is not shown.
-    """
+    """Read access from ``HF_ENDPOINT``, ``HF_TOKEN``, ``TOMRL_DATA_MIRROR``, ``TOMRL_OFFLINE``."""
     endpoint = (environment.get(ENDPOINT_VARIABLE) or Access().endpoint).rstrip("/")
     if not endpoint.startswith(("https://", "http://")):
         raise UserError(f"{ENDPOINT_VARIABLE} is {endpoint!r}; allowed: an http(s) address")
@@ -93,18 +81,15 @@ def fetch(
     """Bring a snapshot into a folder.
 
     Args:
-        repository: The repository.
-        revision: A commit; the table's if absent. A branch, or no revision of a repository that is
-            not in the table, is resolved to its commit, with a warning.
+        revision: A commit; by default the table's. A branch, or no revision of a repository outside
+            the table, is resolved to its commit, with a warning.
         work: Keeps unfinished downloads and the record between runs.
-        access: Where to take the files from.
-        progress: Whether to draw a progress bar, if there is a terminal.
 
     Returns:
         The snapshot with the sha256 of every file, and the folder of its files.
 
     Raises:
-        UserError: If a file cannot be had, is not the expected one, or is none to be loaded.
+        UserError: If a file is unavailable, unexpected or unsafe to load.
     """
     if not _REPOSITORY.fullmatch(repository):
         raise UserError(
@@ -129,7 +114,7 @@ def fetch(
 
 
 def _snapshot(repository: str, revision: str | None, work: Path, access: Access) -> Snapshot:
-    """Say which commit is meant, and what its files must be."""
+    """Resolve the commit and the expected files."""
     table = pinned(repository, revision)
     if table and table.complete:
         return table
@@ -160,7 +145,6 @@ def _record(work: Path, revision: str) -> Path:
 
 
 def _listing(repository: str, revision: str, work: Path, access: Access) -> Snapshot:
-    """What the hub, or the listing in the mirror, says about a commit."""
     where = f"/api/models/{repository}/revision/{quote(revision, safe='')}?blobs=true"
     if access.mirror:
         place = _mirrored(access.mirror, repository, revision) / LISTING
@@ -235,7 +219,6 @@ class _Fetcher:
         return self.folder.parent / f"{file.name}.{self.snapshot.revision[:12]}.part"
 
     def _link(self, origin: Path, file: HubFile) -> None:
-        """Point at a file of the mirror."""
         try:
             verify(origin, file.expected)
         except AlteredFile as error:
@@ -276,7 +259,7 @@ def _offline(repository: str, revision: str, access: Access, what: str) -> UserE
 def _refused(
     error: DownloadError, remote: RemoteFile, repository: str, revision: str, access: Access
 ) -> UserError:
-    """Say what a refusal of the hub means, and what to do."""
+    """The error of a refusal by the hub, with advice."""
     page = f"{access.endpoint}/{repository}"
     match error.status:
         case 401 if access.token is None:

@@ -1,4 +1,4 @@
-"""Manifests: the records (``checkpoints.json``) that name models by the digest of their files."""
+"""Manifests: the records (``checkpoints.json``) that identify models by digest."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ def _absent(value: object) -> bool:
 
 
 class StoredModel(Record):
-    """A model that a stage left in ``weights/``.
-
-    Attributes:
-        step: The training step that its weights come from; 0 for a base model.
-        digest: Of its folder.
-        validation_accuracy: Of the weights of the best step.
-    """
+    """A model that a stage left in ``weights/``; ``step`` is 0 for a base model."""
 
     step: int
     digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -35,20 +29,15 @@ class StoredModel(Record):
 
 
 class Manifest(RecordOfModel):
-    """The checkpoints of a model. What a kind of model lacks is left out of the file.
+    """The checkpoints of a model; inapplicable fields are left out of the file.
 
     Attributes:
-        format: Of the weights.
-        use: The role that later stages evaluate.
+        use: The checkpoint that later stages evaluate.
         checkpoints: Base models have ``base``, trained ones ``best`` and ``last``.
-        kept: Weights of every saved step, in order, where the study asks for them.
+        kept: Weights of every saved step, in order, on request of the study.
         skipped_prompts: Training prompts that were too long, or had nothing to imitate.
-        parameters: Number of weights of a base model.
-        repository: Where a published model comes from.
-        revision: The commit of the repository.
-        files: sha256 of each published file, where its host knows it.
+        files: sha256 of each published file, where known.
         dropped: Keys of the published configuration that the stored one lacks.
-        libraries: Versions of what made a base model.
     """
 
     format: Literal["safetensors"] = "safetensors"
@@ -65,7 +54,6 @@ class Manifest(RecordOfModel):
 
     @property
     def used(self) -> StoredModel:
-        """The checkpoint that later stages evaluate."""
         return self.checkpoints[self.use]
 
     @model_validator(mode="after")
@@ -77,14 +65,13 @@ class Manifest(RecordOfModel):
 
 
 class ApiManifest(RecordOfModel):
-    """A model behind an address: it has no weights here.
+    """A model behind an address, without weights here.
 
     Attributes:
         api: Its name at the address.
-        address: Of the server, up to ``/v1``.
-        key: The environment variable that holds the key; None for a server that asks for none.
-        prompt_price: Dollars for a million tokens of prompts; None where the study names no price.
-        completion_price: The same of completions.
+        key: Environment variable of the key, if the server needs one.
+        prompt_price: Dollars per million prompt tokens, if known.
+        completion_price: Dollars per million completion tokens, if known.
     """
 
     api: str
@@ -95,12 +82,7 @@ class ApiManifest(RecordOfModel):
 
 
 class RecordedManifest(RecordOfModel):
-    """Answers that were recorded in place of a model.
-
-    Attributes:
-        answers: The file that holds them, from the checkout on.
-        sha256: Of the file.
-    """
+    """Recorded answers in place of a model: file, relative to the checkout, and digest."""
 
     answers: str
     sha256: str
@@ -111,16 +93,12 @@ ServedManifest = ApiManifest | RecordedManifest
 SERVED_BY: Mapping[str, type[ServedManifest]] = MappingProxyType(
     {"openai": ApiManifest, "replay": RecordedManifest}
 )
-"""What stands in for weights, by the engine that asks it."""
+"""Manifests of models without weights, by engine."""
 
 NO_WEIGHTS = "This model is behind an address, or recorded: checkpoints.json says where."
-"""What stands in place of weights that are not here."""
+"""A note in place of absent weights."""
 
 
 def resolve(path: Path, weights: WeightsFolder, model: str) -> Path:
-    """The folder of the checkpoint that a model's manifest says to use.
-
-    Raises:
-        UserError: If the manifest is missing or damaged, or the weights absent or altered.
-    """
+    """The verified folder of the checkpoint to use."""
     return weights.get(Manifest.read_of(path, model, weights.made_by).used.digest)

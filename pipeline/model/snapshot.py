@@ -1,9 +1,7 @@
-"""What the files of a published model must be.
+"""Expected files of a published model.
 
-``hub.json`` beside this file has repositories, commits, sizes and sha256. Where it is not complete
-the hub's listing of the commit says the rest: sha256 of large files, git object names of small
-ones.
-What the table has must agree with the listing.
+``hub.json`` beside this file has repositories, commits, sizes and sha256. The hub's listing of the
+commit supplies the rest: sha256 of large files, git object names of small ones. Both must agree.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ _DESCRIPTIONS = (".json", ".txt", ".jinja", ".model")
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """One file of a snapshot, and what it must be."""
+    """One file of a snapshot, with its expected size and digest."""
 
     name: str
     bytes: int | None = None
@@ -41,20 +39,12 @@ class HubFile:
 
     @property
     def expected(self) -> Expected:
-        """What the file must be."""
         return Expected(self.bytes, self.sha256, self.git_blob)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The files of a repository at one commit.
-
-    Attributes:
-        repository: Such as ``Qwen/Qwen2.5-0.5B-Instruct``.
-        revision: The commit.
-        files: The files that make the model.
-        complete: Whether these are all of them, each with its digest.
-    """
+    """The model files of a repository at one commit; ``complete`` if all have digests."""
 
     repository: str
     revision: str
@@ -62,14 +52,14 @@ class Snapshot:
     complete: bool = True
 
     def stored_digest(self) -> str | None:
-        """The digest of a folder with exactly these files, None if not all are known."""
+        """The digest of a folder with exactly these files; None if some are unknown."""
         digests = {file.name: file.sha256 for file in self.files}
         known = self.complete and digests and None not in digests.values()
         return digest_of(digests) if known else None
 
 
 def pinned(repository: str, revision: str | None = None) -> Snapshot | None:
-    """What the table says about a repository, at its own commit or at the given one."""
+    """The table's entry of a repository, at its own commit or the given one."""
     entry = read_json(_TABLE).get(repository)
     if entry is None or revision not in (None, entry["revision"]):
         return None
@@ -78,11 +68,7 @@ def pinned(repository: str, revision: str | None = None) -> Snapshot | None:
 
 
 def read_listing(place: Path, repository: str, revision: str) -> Snapshot:
-    """Read what a hub says about a commit: ``/api/models/REPOSITORY/revision/COMMIT?blobs=true``.
-
-    Raises:
-        UserError: If it is no such listing, of another commit, or of a model without safetensors.
-    """
+    """Read a hub's listing of a commit: ``/api/models/REPOSITORY/revision/COMMIT?blobs=true``."""
     try:
         content = json.loads(place.read_text(encoding="utf-8"))
         commit = content["sha"]
@@ -105,21 +91,12 @@ def _listed(entry: dict[str, Any]) -> HubFile:
 
 
 def _to_take(files: list[HubFile], repository: str) -> tuple[HubFile, ...]:
-    """Choose the weights and what describes the model.
-
-    Raises:
-        UserError: If there are no safetensors weights.
-    """
     names = weights_and_descriptions({file.name for file in files}, repository)
     return tuple(sorted((f for f in files if f.name in names), key=lambda file: file.name))
 
 
 def weights_and_descriptions(names: Collection[str], repository: str) -> set[str]:
-    """Choose, of the names of files, those of the weights and of what describes the model.
-
-    Raises:
-        UserError: If there are no safetensors weights.
-    """
+    """The names of files with weights (safetensors only) and with descriptions of the model."""
     if not any(_WEIGHTS.fullmatch(name) for name in names):
         pickles = sorted(name for name in names if name.endswith(_PICKLES))
         found = f"only pickled ones ({', '.join(pickles)})" if pickles else "none"
@@ -138,11 +115,7 @@ def weights_and_descriptions(names: Collection[str], repository: str) -> set[str
 
 
 def agreed(listed: Snapshot, table: Snapshot) -> Snapshot:
-    """Add the table's digests to the hub's listing.
-
-    Raises:
-        UserError: If they contradict each other.
-    """
+    """Add the table's digests to the hub's listing; UserError if they conflict."""
     known = {file.name: file for file in table.files}
     files = []
     for file in listed.files:

@@ -1,4 +1,4 @@
-"""Tiny Qwen2-architecture models and their tokenizers, made on the spot.
+"""Tiny Qwen2-architecture models and their tokenizers.
 
 They have the architecture, file format, chat markup and tags of the real models, at a size that a
 laptop trains in minutes.
@@ -82,12 +82,10 @@ def make_model(
     """A Qwen2 model of the given shape with random weights drawn from ``seed``.
 
     Args:
-        size: Its shape.
-        tokenizer: Gives the vocabulary size and the end and padding tokens.
+        tokenizer: Source of vocabulary size, end and padding tokens.
         context: Longest sequence in tokens.
-        seed: Seed of the weights.
-        look_back: Let the first head of the first layer look one token back from the start; with
-            ``again``, that of the second also finds what came after the same token the last time.
+        look_back: Initialise the first head of the first layer as a previous-token head; with
+            ``again``, that of the second layer as an induction head.
     """
     config = Qwen2Config(
         vocab_size=len(tokenizer),
@@ -118,17 +116,17 @@ def make_model(
 
 
 _SHARPNESS = 5.0
-"""Length of each rotated pair of the biases: the token before then gets most of the attention."""
+"""Length of each rotated pair of the biases; larger is closer to hard attention."""
 
 
 @torch.no_grad()
 def _look_back(model: Qwen2ForCausalLM) -> None:
-    """Set the first head of the first layer to attend to the token before, whatever it is.
+    """Initialise the first head of the first layer as a previous-token head.
 
     Rotary positions turn pair f of a query by its position times the frequency t_f, and of a key
     likewise, so that two constant vectors match best at the distance by which they are turned apart
     beforehand: here, one token. Such a head is half of an induction head, and the half that small
-    models take longest to find.
+    models take longest to learn.
     """
     attention = model.model.layers[0].self_attn
     size = attention.head_dim
@@ -142,22 +140,22 @@ def _look_back(model: Qwen2ForCausalLM) -> None:
 
 
 _BESIDE = 0.05
-"""What all other heads and layers add at first, as a share of what they are drawn to add."""
+"""Initial scale of all other heads and layers, relative to their usual initialisation."""
 _TOLD_BACK, _MATCHES, _SAYS = 0.3, 2.0, 1.0
-"""Scales: of what the head that looks back says; of queries and keys; of what is found."""
+"""Scales: output of the previous-token head; queries and keys; output of the match."""
 _NEAR = 3
-"""Rotated pairs that turn so fast that they would tell a distance rather than a token."""
+"""Number of fast rotary pairs left out, as they would encode distance rather than a token."""
 
 
 @torch.no_grad()
 def _find_again(model: Qwen2ForCausalLM) -> None:
-    """Set a head of the second layer to find the last time that a token stood there before.
+    """Initialise a head of the second layer as an induction head (Olsson et al. 2022, arXiv
+    2209.11895).
 
-    With the head that looks back it is an induction head (Olsson et al. 2022, arXiv 2209.11895):
-    where a token stood before, it reads the one that came next. Part of a token's embedding says
-    what it is, another part, after the first layer, which token came before it; queries read the
-    one, keys the other. Slowly rotated pairs let nearer matches outweigh those further back. What
-    everything else adds is noise at first, and shrunk.
+    Where a token occurred before, it reads the token that followed. Part of an embedding identifies
+    the token, another part, after the first layer, the token before; queries read the one, keys the
+    other. Slow rotary pairs favour recent matches. The output of everything else is noise at first,
+    and scaled down.
     """
     size, hidden = model.model.layers[0].self_attn.head_dim, model.config.hidden_size
     for layer in model.model.layers:

@@ -1,4 +1,4 @@
-"""How a model's turns begin and end: what its files must agree on before it is trained or asked.
+"""Beginning and end of a model's turns, on which its files must agree.
 
 ``generation_config.json``, the tokenizer and the chat template each say which token ends an answer,
 and published files contradict each other: transformers' reader of GGUF files takes the token that
@@ -34,30 +34,21 @@ TEMPLATES: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""Chat templates that a study can give by name to a model that has none."""
+"""Chat templates that a study can give, by name, to a model without one."""
 
 _SAID = "ANSWER"
 
 
 @dataclass(frozen=True)
 class Turn:
-    """How a chat template sets an answer.
-
-    Attributes:
-        begin: Control tokens that stand before it, and in no answer.
-        end: The control token that ends it.
-    """
+    """Control tokens before and after an answer in a chat template."""
 
     begin: frozenset[int]
     end: int
 
 
 def turn_of(tokenizer: PreTrainedTokenizerBase) -> Turn:
-    """How the tokenizer's chat template sets an answer.
-
-    Raises:
-        UserError: If it ends an answer with what is no token of its own.
-    """
+    """The frame of an answer in a chat template; UserError if it does not end in one token."""
     asked = [{"role": "user", "content": "QUESTION"}]
     answered = [*asked, {"role": "assistant", "content": _SAID}]
     after = _written(tokenizer, answered).rpartition(_SAID)[2].strip()
@@ -83,20 +74,13 @@ def _written(
 
 @dataclass(frozen=True)
 class Mending:
-    """What must change for a model's files to agree on how its turns begin and end.
-
-    Attributes:
-        said: The changes, a sentence each.
-        tokenizer: Takes the place of the folder's, unless it stays.
-        generation: Takes the place of ``generation_config.json``, unless that stays.
-    """
+    """Changes, in sentences, after which a model's files agree on its turns; None keeps a file."""
 
     said: tuple[str, ...]
     tokenizer: PreTrainedTokenizerBase | None
     generation: dict[str, object] | None
 
     def write(self, folder: Path) -> None:
-        """Change the files of a copy of the model."""
         if self.tokenizer is not None:
             # Not over what is there: that may be the published file by another name.
             with TemporaryDirectory(dir=folder) as place:
@@ -108,14 +92,11 @@ class Mending:
 
 
 def mending_of(folder: Path, template: str | None = None) -> Mending:
-    """What must change in a model's folder.
+    """The changes that a model's folder needs; nothing is changed here.
 
     Args:
-        folder: The model, in Hugging Face layout; nothing in it is changed here.
-        template: Name of the chat template that it is given in place of its own.
-
-    Raises:
-        UserError: If it has no template, or one that ends an answer with no token of its own.
+        folder: The model, in Hugging Face layout.
+        template: Name of a chat template that replaces its own.
     """
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     if template is not None:
@@ -133,7 +114,7 @@ def mending_of(folder: Path, template: str | None = None) -> Mending:
 
 
 def _mend_tokenizer(tokenizer: PreTrainedTokenizerBase, turn: Turn) -> list[str]:
-    """Make the end of a turn the tokenizer's, and its control tokens special."""
+    """Set the end of a turn as the tokenizer's, and its control tokens as special."""
     changed = []
     end, before = str(tokenizer.convert_ids_to_tokens(turn.end)), tokenizer.eos_token
     if tokenizer.eos_token_id != turn.end:
@@ -152,7 +133,7 @@ def _mend_tokenizer(tokenizer: PreTrainedTokenizerBase, turn: Turn) -> list[str]
 def _mend_generation(
     folder: Path, tokenizer: PreTrainedTokenizerBase, turn: Turn
 ) -> tuple[dict[str, object] | None, list[str]]:
-    """Let ``generation_config.json`` name all that ends an answer, and nothing that begins one."""
+    """Let ``generation_config.json`` name all tokens that end an answer, and no others."""
     path = folder / GENERATION
     content = read_json(path) if path.is_file() else {}
     config = AutoConfig.from_pretrained(folder, local_files_only=True)

@@ -27,7 +27,7 @@ WEIGHTS = "model.safetensors"
 _GENERATION = "generation_config.json"
 
 EndIds = tuple[int, ...]
-"""Tokens of which each ends a text; the first is the one that is taught."""
+"""Tokens that end a text; training uses the first."""
 
 
 def save_model(
@@ -36,17 +36,7 @@ def save_model(
     tokenizer: PreTrainedTokenizerBase,
     weights: dict[str, torch.Tensor] | None = None,
 ) -> None:
-    """Write a model and its tokenizer in Hugging Face layout.
-
-    Args:
-        folder: Receives the files.
-        model: Gives the configuration, and the weights unless these are given.
-        tokenizer: Its tokenizer.
-        weights: Weights to write instead of the model's own.
-
-    Raises:
-        OSError: If there is no room.
-    """
+    """Write a model and its tokenizer in Hugging Face layout, with ``weights`` if given."""
     folder.mkdir(parents=True, exist_ok=True)
     model.config.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -54,9 +44,9 @@ def save_model(
 
 
 def copy_generation(base: Path, folder: Path) -> None:
-    """Give a trained model what its base model says of decoding, if that says something.
+    """Copy a base model's generation settings, if any, to a trained model.
 
-    It names tokens that end a text beside the tokenizer's own (Qwen2.5 has two in all). vLLM reads
+    They name tokens that end a text beside the tokenizer's own (Qwen2.5 has two in all). vLLM reads
     them, and base and trained model must end alike.
     """
     if (base / _GENERATION).is_file():
@@ -64,39 +54,28 @@ def copy_generation(base: Path, folder: Path) -> None:
 
 
 def end_ids(tokenizer: PreTrainedTokenizerBase, named: int | Sequence[int] | None) -> EndIds:
-    """The tokens that end a text: the tokenizer's own, and those that the model names besides.
-
-    Args:
-        tokenizer: The model's.
-        named: ``eos_token_id`` of its generation settings.
-    """
+    """The tokens that end a text: the tokenizer's own, and ``named``, the generation settings'."""
     others = [named] if isinstance(named, int) else named or ()
     return tuple(dict.fromkeys([int(tokenizer.eos_token_id), *others]))  # type: ignore[arg-type]
 
 
 def end_ids_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> EndIds:
-    """The tokens that end a text of a model in memory."""
     return end_ids(tokenizer, model.generation_config.eos_token_id)
 
 
 def end_ids_in(folder: Path, tokenizer: PreTrainedTokenizerBase) -> EndIds:
-    """The tokens that end a text of a model in a folder, as transformers and vLLM read them."""
+    """The tokens that end a text of a stored model, as transformers and vLLM read them."""
     generation = folder / _GENERATION
     said = read_json(generation if generation.is_file() else folder / "config.json")
     return end_ids(tokenizer, said.get("eos_token_id"))
 
 
 def write_end_ids(folder: Path, ids: EndIds) -> None:
-    """Write, beside a tokenizer, the tokens that end a text."""
     write_json(folder / _GENERATION, {"eos_token_id": list(ids)})
 
 
 def write_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> None:
-    """Write tensors as safetensors, for whom the umask lets read.
-
-    Raises:
-        OSError: If there is no room.
-    """
+    """Write tensors as safetensors, with permissions by the umask."""
     path.write_bytes(b"")
     mode = path.stat().st_mode
     try:
@@ -119,7 +98,6 @@ def weights_of(model: PreTrainedModel) -> dict[str, torch.Tensor]:
 
 
 def load_weights(model: PreTrainedModel, weights: dict[str, torch.Tensor]) -> None:
-    """Set the weights of a model from :func:`weights_of`."""
     missing, unexpected = model.load_state_dict(weights, strict=False)
     allowed = {"lm_head.weight"} if model.config.tie_word_embeddings else set()
     if unexpected or set(missing) - allowed:
@@ -132,14 +110,12 @@ def load_model(
     """Load a model for evaluation, with its tokenizer.
 
     Args:
-        folder: The model, in Hugging Face layout.
         plain_below: See :func:`pipeline.engine.linear.use_onednn`.
-        dtype: Number format, single precision unless another is asked for; ``auto`` is that in
-            which it is stored.
+        dtype: Number format; ``auto`` for the stored one.
 
     Raises:
-        UserError: If tokenizer and model have different vocabularies, or its attention is not one
-            that the local passes can take the place of.
+        UserError: If tokenizer and model have different vocabularies, or the local passes do not
+            support its attention.
     """
     disable_progress_bar()  # it would fill logs, and loading from the disk takes seconds
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)

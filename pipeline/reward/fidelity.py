@@ -7,8 +7,7 @@ ones. The score is
     (true claims / claims made) x (decisive chains truly stated / decisive chains),
 
 over distinct claims about the end of the story, so that neither silence, nor repetition, nor naming
-every container pays. A sentence that stands in the story word for word is no claim of the response:
-copying the story earns nothing.
+every container pays. A sentence copied from the story is no claim.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from pipeline.tom.question import NOW, WhereQuestion
 from pipeline.tom.solve import split_choices
 
 LONGEST_GIVEN = 100_000
-"""Characters of a story, and of a question, in which copied sentences are looked for."""
+"""Characters of a story or question in which copied sentences are looked for."""
 
 _SENTENCE_END = re.compile(r"[.!?\n]")
 _WORD = re.compile(r"\w+")
@@ -37,7 +36,7 @@ def fidelity(response: str, example: Example) -> Fidelity | None:
     """Check the reasoning of a response (the text before ``</think>``) against the story.
 
     Returns:
-        None where the engine cannot read the story or the question: nothing can be checked then.
+        None where the engine cannot read the story or the question.
     """
     case = case_of(example)
     if case is None:
@@ -52,9 +51,9 @@ def fidelity(response: str, example: Example) -> Fidelity | None:
 
 
 def has_own_words(response: str, example: Example) -> bool:
-    """Whether any sentence of the reasoning stands neither in the story nor the question.
+    """Any sentence of the reasoning stands neither in the story nor the question.
 
-    All that can be asked of reasoning about a story that the engine cannot read.
+    The only check where the engine cannot read the story.
     """
     story, question = example.story[:LONGEST_GIVEN], example.question[:LONGEST_GIVEN]
     given = f" {_plain(story)}  {_plain(question)} "
@@ -63,36 +62,33 @@ def has_own_words(response: str, example: Example) -> bool:
 
 
 def is_readable(example: Example) -> bool:
-    """Whether the engine can check reasoning about this example."""
     return case_of(example) is not None
 
 
 def decisive_chains(question: WhereQuestion) -> frozenset[Chain]:
-    """The chains on which the answer stands: the chain asked and each inner one.
+    """The chains on which the answer depends: the chain asked and each inner one.
 
-    Of "Ann thinks Bob thinks": (Ann, Bob) and (Bob). Of a question about the world: the world.
+    For "Ann thinks Bob thinks": (Ann, Bob) and (Bob); for a question about the world: the world.
     """
     chain = question.chain
     return frozenset(chain[start:] for start in range(max(1, len(chain))))
 
 
 def _reasoning(response: str) -> str:
-    """The text before ``</think>``, as much as is read; nothing where it never ends."""
+    """The text before ``</think>``, truncated; empty if it never ends."""
     end = response.find(THINK_END)
     return response[: min(end, LONGEST_RESPONSE)] if end >= 0 else ""
 
 
 def _plain(text: str) -> str:
-    """The words in lower case with one space between them."""
     return " ".join(_WORD.findall(text.lower()))
 
 
 Said = tuple[Chain, str, bool]
-"""What a claim about an object at the end says: who believes it, where, and whether not there."""
+"""A claim about an object at the end: (believers, place, negated)."""
 
 
 def claims_about(text: str, question: WhereQuestion, story: ReadStory) -> dict[Said, BeliefClaim]:
-    """The claims about the object asked for, as it is at the end."""
     return {
         (claim.holders, claim.place, claim.negated): claim
         for claim in story.claims(text, question.object)
@@ -102,7 +98,7 @@ def claims_about(text: str, question: WhereQuestion, story: ReadStory) -> dict[S
 
 @dataclass(frozen=True)
 class Case:
-    """All that checking needs to know of a story and its question."""
+    """A parsed story and question."""
 
     question: WhereQuestion
     story: ReadStory
@@ -111,12 +107,11 @@ class Case:
 
     @cached_property
     def copied(self) -> frozenset[Said]:
-        """What the question itself says."""
+        """Claims of the question itself."""
         return frozenset(claims_about(self.words.replace("(", "\n"), self.question, self.story))
 
 
 def case_of(example: Example) -> Case | None:
-    """What checking needs to know of an example; None where the engine cannot read it."""
     options = split_choices(example.choices)
     return read_case(example.benchmark, example.story, example.question, options)
 
@@ -125,14 +120,7 @@ def case_of(example: Example) -> Case | None:
 def read_case(
     benchmark: str, story: str, question: str, options: tuple[str, ...] = ()
 ) -> Case | None:
-    """A story and its question as the engine reads them; None where it cannot.
-
-    Args:
-        benchmark: Whose words they are in.
-        story: Its text.
-        question: As asked.
-        options: Answers to choose from; a place among them can be claimed.
-    """
+    """Parse a story and its question, or None; claims may name a place among the options."""
     language = language_of(benchmark)
     if language is None or not story:
         return None

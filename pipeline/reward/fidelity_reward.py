@@ -1,4 +1,4 @@
-"""Study 2's reward, with the answer's part divided among the answer and the reasoning."""
+"""Study 2's reward, with the answer's part divided between answer and reasoning."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ class FidelityReward(Preset):
     """Pays for true and decisive belief claims, which the belief engine checks.
 
     Attributes:
-        weight: The share of the answer's reward that the reasoning earns instead. Where the engine
-            cannot read the story, the answer earns all, unless the reasoning is empty or only
-            repeats the story and the question.
+        weight: Share of the answer's reward that goes to the reasoning. Where the engine cannot
+            read the story, the answer earns all, unless the reasoning is empty or only repeats
+            story and question.
     """
 
     reads = ("story", "question")
     weight: float = 0.5
 
     def __call__(self, grade: Grade, example: Example, response: str) -> Earned:
-        """What a response earns."""
         plain = _ANSWER(grade, example, response)
         checked = fidelity(response, example)
         answer, reasoning = plain.answer, 0.0
@@ -38,5 +37,4 @@ class FidelityReward(Preset):
         return Earned(plain.form, answer, reasoning, checked)
 
     def applies_to(self, example: Example) -> bool:
-        """Whether the engine can check reasoning about an example."""
         return is_readable(example)

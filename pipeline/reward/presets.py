@@ -1,4 +1,4 @@
-"""Reward presets by name, each in a module of its own that is loaded when it is asked for."""
+"""Reward presets by name, each in a module loaded on demand."""
 
 from __future__ import annotations
 
@@ -18,15 +18,7 @@ _TOO_LATE = "its answer could not be judged in time, and counts as wrong"
 
 
 def load_preset(name: str, settings: Mapping[str, float] | None = None) -> Preset:
-    """A preset.
-
-    Args:
-        name: One of :data:`pipeline.base.plugins.REWARDS`, or of the ``CONTROLS`` beside them.
-        settings: Its own settings; its defaults if absent.
-
-    Raises:
-        UserError: If there is no such preset, or it has no such setting.
-    """
+    """A preset of :data:`pipeline.base.plugins.REWARDS` or ``CONTROLS``, with its settings."""
     there = {**REWARDS, **CONTROLS}
     if name not in there:
         raise UserError(f"unknown reward preset {name!r}; there are: {', '.join(there)}")
@@ -39,16 +31,11 @@ def load_preset(name: str, settings: Mapping[str, float] | None = None) -> Prese
 
 
 def preset_of(reward: RewardSettings) -> Preset:
-    """The preset that a recipe names, with its settings."""
     return load_preset(reward.preset, own_settings(reward))
 
 
 def reward(preset: Preset, response: str, example: Example) -> Reward:
-    """Grade a response (the text after the pre-filled ``<think>``) and return its reward.
-
-    Raises:
-        UserError: If the example's task is unknown.
-    """
+    """Grade a response (the text after the pre-filled ``<think>``) and return its reward."""
     grade = registry.get(example.task).grade(response, example)
     error = _TOO_LATE if grade.too_late else None
     earned = preset(grade, example, response)
@@ -56,13 +43,7 @@ def reward(preset: Preset, response: str, example: Example) -> Reward:
 
 
 def safe_reward(preset: Preset, response: str, example: Example) -> Reward:
-    """The reward; a response on which grading raises has failed.
-
-    Such a response is data, not a crash: it earns what an empty response earns and says why.
-
-    Raises:
-        UserError: If the example's task is unknown.
-    """
+    """The reward; where grading raises, that of an empty response, with the error."""
     try:
         return reward(preset, response, example)
     except UserError:

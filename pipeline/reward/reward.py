@@ -1,6 +1,6 @@
-"""A reward: what one response earned, and what a preset is.
+"""The reward of one response, and the interface of presets.
 
-Reward and evaluation cannot disagree about what is correct: both ask the one grader.
+Reward and evaluation share one grader, so they cannot disagree about correctness.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pipeline.tasks.grading import Grade
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """How faithful a piece of reasoning is to its story.
+    """Faithfulness of the reasoning to its story.
 
     Attributes:
         made: Distinct belief claims.
         true: Those of them that hold in the story.
         decisive: Chains whose beliefs lead to the answer.
-        covered: Those of them about which something true is claimed.
+        covered: Those of them with a true claim.
     """
 
     made: int
@@ -31,7 +31,7 @@ class Fidelity:
 
     @property
     def score(self) -> float:
-        """The score, from 0 to 1."""
+        """From 0 to 1."""
         if not self.made or not self.decisive:
             return 0.0
         return self.true / self.made * (self.covered / self.decisive)
@@ -39,15 +39,7 @@ class Fidelity:
 
 @dataclass(frozen=True, slots=True)
 class Earned:
-    """What the parts of a response earned.
-
-    Attributes:
-        form: What the format earned.
-        answer: What the answer earned.
-        reasoning: What the reasoning earned.
-        fidelity: The belief claims found in it, where the preset checks them and the engine can
-            read the story.
-    """
+    """Earnings of the parts of a response; ``fidelity`` where claims were checked."""
 
     form: float
     answer: float
@@ -56,11 +48,11 @@ class Earned:
 
 
 class Preset(ABC):
-    """From the grader's verdict on a response to what it earns; its settings are its fields.
+    """From the grader's verdict on a response to its earnings; settings are fields.
 
     Attributes:
-        lenient: Whether it pays a benchmark's published rule, which may be talked into paying,
-            instead of the strict match. A study must say why it trains with such a preset.
+        lenient: Pays a benchmark's published rule, which can be gamed, instead of the strict match.
+            A study must say why it trains with such a preset.
         reads: Fields of an example that it reads itself, beside those that grading reads.
     """
 
@@ -68,34 +60,24 @@ class Preset(ABC):
     reads: ClassVar[tuple[str, ...]] = ()
 
     def is_right(self, grade: Grade) -> bool:
-        """Whether an answer is right by the rule that the preset pays."""
+        """The answer is right by the rule that the preset pays."""
         return grade.published if self.lenient else grade.strict
 
     @abstractmethod
     def __call__(self, grade: Grade, example: Example, response: str) -> Earned:
-        """What a response earns.
-
-        Args:
-            grade: The grader's verdict on it.
-            example: The question with its answer.
-            response: The text after the pre-filled ``<think>``.
-        """
+        """The earnings of a response (the text after the pre-filled ``<think>``)."""
 
     def drawing(self, draw: str) -> Preset:
-        """The preset for one response of a run; another one where the reward is drawn.
-
-        Args:
-            draw: Names the response: other responses have other names, also if they say the same.
-        """
+        """The preset for one response of a run; random rewards differ by ``draw``, its name."""
         return self
 
     @property
     def least(self) -> Earned:
-        """What an empty response earns, and one on which grading fails."""
+        """Earnings of an empty response, and of one on which grading fails."""
         return Earned(0.0, 0.0)
 
     def applies_to(self, example: Example) -> bool:
-        """Whether everything that the preset pays for can be judged on an example."""
+        """Everything that the preset pays for can be judged on an example."""
         return True
 
 
@@ -104,14 +86,9 @@ class Reward:
     """The reward of one response: ``score`` is the sum of its parts.
 
     Attributes:
-        score: The number that training sees.
-        format_part: What the format earned.
-        answer_part: What the answer earned.
-        grade: The grader's verdict.
-        fidelity_part: What the reasoning earned.
-        fidelity: The belief claims found in it, if they were checked.
-        error: What the grader raised on this response, or that it took too long, if so.
-        right: Whether the answer is right by the rule that the preset pays.
+        fidelity: The belief claims, if they were checked.
+        error: The grader's exception or timeout, if any.
+        right: The answer is right by the rule that the preset pays.
     """
 
     score: float
@@ -125,7 +102,6 @@ class Reward:
 
     @classmethod
     def of(cls, earned: Earned, grade: Grade, right: bool, error: str | None = None) -> Reward:
-        """The sum of what the parts earned."""
         return cls(
             score=earned.form + earned.answer + earned.reasoning,
             format_part=earned.form,
@@ -138,12 +114,11 @@ class Reward:
         )
 
     def figures(self) -> dict[str, float]:
-        """The reward as numbers, by the same names for every response.
+        """The reward as numbers, with the same keys for every response.
 
-        ``acc`` says whether the answer is right by the rule that the preset pays, ``format``
-        whether the form is; ``checked`` whether
-        the reasoning was, with its ``fidelity``, ``claims`` and ``claims_true``; ``error`` whether
-        grading failed.
+        ``acc``: right by the rule that the preset pays; ``format``: well-formed; ``checked``: the
+        reasoning was, with its ``fidelity``, ``claims`` and ``claims_true``; ``error``: grading
+        failed.
         """
         checked = self.fidelity
         return {

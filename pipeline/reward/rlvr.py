@@ -8,8 +8,7 @@ from pipeline.tasks.grading import Grade
 
 
 class Rlvr(Preset):
-    """0.1 for the format plus 1.0 for an answer in it that is right to the letter."""
+    """0.1 for the format, plus 1.0 for a well-formed, strictly right answer."""
 
     def __call__(self, grade: Grade, example: Example, response: str) -> Earned:
-        """What a response earns."""
         return Earned(0.1 * grade.format_ok, 1.0 * (grade.format_ok and self.is_right(grade)))

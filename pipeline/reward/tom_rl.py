@@ -1,4 +1,4 @@
-"""The reward of Study 1 (arXiv 2504.01698), as its code has it and as its text has it."""
+"""The reward of Study 1 (arXiv 2504.01698), by its code and by its text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ class AsCodedStrict(Preset):
     least = _LEAST
 
     def __call__(self, grade: Grade, example: Example, response: str) -> Earned:
-        """What a response earns."""
         if not grade.format_ok:
             return _LEAST
         return Earned(1.0, 2.0 if self.is_right(grade) else -2.0)
 
 
 class AsCoded(AsCodedStrict):
-    """The same with Study 1's own match, and nothing beside it.
+    r"""The same with Study 1's own match.
 
     "either A or B" is paid where B is right; B in quotes, bold or ``\\boxed{}`` is not. Source:
     zhebushipinyin/Tom-RL:verl/utils/reward_score/explore_tom.py (``compute_score``), which also
@@ -38,6 +37,5 @@ class AsWritten(Preset):
     least = _LEAST
 
     def __call__(self, grade: Grade, example: Example, response: str) -> Earned:
-        """What a response earns."""
         right = self.is_right(grade) and not repeats_a_tag(response)
         return Earned(1.0 if grade.format_ok else -1.0, 2.0 if right else -2.0)

@@ -1,7 +1,7 @@
 """The reward as verl calls it: ``compute_score``, loaded by path, through the one grader.
 
-verl hands over the columns ``data_source``, ``reward_model.ground_truth`` and ``extra_info`` of the
-dataset's row and the decoded response, and logs the numbers that come back.
+verl passes the columns ``data_source``, ``reward_model.ground_truth`` and ``extra_info`` of the
+dataset's row and the decoded response, and logs the returned numbers.
 """
 
 from __future__ import annotations
@@ -25,25 +25,18 @@ def compute_score(
     begun: str = "",
     **_: object,
 ) -> dict[str, float]:
-    """The reward of one response and its parts.
-
-    A response on which grading raises is data, not a crash: it earns what an empty one earns.
+    """The reward of one response and its parts; a failure of grading earns what an empty one earns.
 
     Args:
-        data_source: The task.
         solution_str: The response, after the pre-filled ``<think>``.
-        ground_truth: The gold answer.
         extra_info: The row's further fields.
-        preset: One of :data:`pipeline.base.plugins.REWARDS`.
-        settings: The preset's own settings.
-        begun: What the response begins with that verl counts to the prompt.
+        begun: Beginning of the response that verl counts to the prompt.
 
     Returns:
-        See :meth:`pipeline.reward.reward.Reward.figures`, and whether some answer was found, right
-        or wrong; verl averages them.
+        :meth:`pipeline.reward.reward.Reward.figures`, and whether any answer was found.
 
     Raises:
-        UserError: If the preset or the task is unknown, or the row is in no dataset's layout.
+        UserError: For an unknown preset or task, or a row of another layout.
     """
     example = example_of(extra_info, data_source, ground_truth)
     reward = safe_reward(load_preset(preset, settings), begun + solution_str, example)

@@ -1,1 +1,1 @@
-"""Rules that know nothing of minds: listed ones, and what a learner finds on the surface."""
+"""Shortcut rules: listed ones, and those that a learner finds on the surface."""

@@ -1,4 +1,4 @@
-"""Rules on the form of candidate answers and of the question, which read no story at all."""
+"""Rules on the form of candidate answers and of the question, without the story."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORM_RULES: Mapping[str, Pick] = {
         len(question.split()) % len(candidates)
     ],
 }
-"""Rules on form, by the name that verdicts show; of equals they take the first."""
+"""By name in verdicts; ties go to the first."""
 
 FORM_WORDS: Mapping[str, str] = {
     "alphabetically first": "answers with the place that comes first in the alphabet",
@@ -29,10 +29,10 @@ FORM_WORDS: Mapping[str, str] = {
     "length of the question": "chooses a place by the number of letters of the question",
     "words of the question": "chooses a place by the number of words of the question",
 }
-"""What each of them does."""
+"""A description of each."""
 
 OF_OPTIONS = " of the options"
-"""Ends the name of a rule that chooses among the options, where the story names fewer places."""
+"""Suffix of rules that choose among the options, where the story names fewer places."""
 
 
 def form_answers(
@@ -40,13 +40,7 @@ def form_answers(
     options: Sequence[Sequence[str]],
     questions: Sequence[str],
 ) -> dict[str, list[str | None]]:
-    """What each rule on form answers, among candidates and, where they differ, among options.
-
-    Args:
-        candidates: Of each question, what may be answered.
-        options: Of each question, the options that it lists; empty where it lists none.
-        questions: The words of each question.
-    """
+    """Answers of each rule on form, among candidates and, where they differ, among options."""
     found = {name: _applied(pick, candidates, questions) for name, pick in FORM_RULES.items()}
     if any(set(few) != set(many) for few, many in zip(candidates, options, strict=True) if many):
         for name, pick in FORM_RULES.items():

@@ -1,13 +1,12 @@
-"""A learned rule: the best that a shallow model makes of surface features, and its name.
+"""Learned rules: shallow models of surface features.
 
 The features are those of :mod:`pipeline.rules.surface`, one row for each candidate answer. Boosted
-trees of small depth (scikit-learn) say how likely each candidate is; the most likely one is the
-rule's answer. Fitted to gold answers it is a baseline: what can be scored without following who
-knows what. Fitted to a model's answers, it is what may explain them. What it says of a question is
-always said by a fit to other stories.
+trees of small depth (scikit-learn) rank the candidates. Fitted to gold answers, the rule is a
+baseline: the score without following who knows what. Fitted to a model's answers, it may explain
+them. Predictions always come from a fit to other stories.
 
-A *list* is a learned rule that a person can read: one rule or cue, and another where that is
-undefined ("first claim, else last").
+A *list* is a readable learned rule: one rule or cue, and another where that is undefined ("first
+claim, else last").
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped]
 
 LEARNED = "learned rule"
-"""What tables call a rule that is fitted to answers."""
+"""Its name in tables."""
 
 FOLDS = 5
 FEWEST = 50
-"""Questions below which nothing is fitted."""
+"""Minimum number of questions for a fit."""
 
 MOST_FITTED = 4000
-"""Questions that a fit takes at most; of more, whole stories are left out evenly."""
+"""Maximum number of questions in a fit; beyond it, stories are thinned evenly."""
 
 _ROUNDS, _DEPTH, _RATE, _LEAF = 80, 4, 0.15, 10
 
@@ -43,7 +42,6 @@ class LearnedRule:
     """
 
     def __init__(self, model: HistGradientBoostingClassifier) -> None:
-        """Wrap a fitted model."""
         self._model = model
 
     @classmethod
@@ -52,7 +50,7 @@ class LearnedRule:
 
         Args:
             asked: The questions.
-            answers: The place of each answer among the candidates; ``UNDEFINED`` ones are left out.
+            answers: Index of each answer among the candidates; ``UNDEFINED`` ones are left out.
 
         Returns:
             None where there is too little to fit, or nothing to choose.
@@ -79,7 +77,7 @@ class LearnedRule:
         return cls(model)
 
     def answers(self, asked: Sequence[SurfaceQuestion]) -> list[int]:
-        """The place of the most likely candidate of each question, of equals the first."""
+        """The index of the most likely candidate of each question; ties go to the first."""
         from threadpoolctl import threadpool_limits
 
         with_rows = [question for question in asked if len(question.candidates)]
@@ -93,7 +91,7 @@ class LearnedRule:
 
 
 def _thinned(known: Sequence[tuple[SurfaceQuestion, int]]) -> list[tuple[SurfaceQuestion, int]]:
-    """Questions that can be fitted at once: of too many, those of every n-th story."""
+    """At most ``MOST_FITTED`` questions: those of every n-th story."""
     step = -(-len(known) // MOST_FITTED)
     numbers: dict[str, int] = {}
     return [each for each in known if numbers.setdefault(each[0].story, len(numbers)) % step == 0]
@@ -101,34 +99,29 @@ def _thinned(known: Sequence[tuple[SurfaceQuestion, int]]) -> list[tuple[Surface
 
 @dataclass(frozen=True, slots=True)
 class CrossFitted:
-    """What is said of each question by a rule that was fitted to other stories.
+    """Out-of-fold predictions of a rule.
 
     Attributes:
-        name: The rule; of a list, the one that fits all stories best.
-        answers: The place of its answer among the candidates of each question.
+        name: The rule; for lists, the best one on all stories.
+        answers: Index of its answer among the candidates of each question.
     """
 
     name: str
     answers: tuple[int, ...]
 
     def texts(self, asked: Sequence[SurfaceQuestion]) -> list[str | None]:
-        """The answers themselves; None where there is none."""
         pairs = zip(asked, self.answers, strict=True)
         return [None if place == UNDEFINED else q.candidates[place] for q, place in pairs]
 
 
 def folds_of(asked: Sequence[SurfaceQuestion]) -> np.ndarray:
-    """The fold of each question: whole stories, by the order in which they first come."""
+    """The fold of each question: whole stories, by order of appearance."""
     numbers: dict[str, int] = {}
     return np.asarray([numbers.setdefault(q.story, len(numbers)) % FOLDS for q in asked])
 
 
 def cross_fitted(asked: Sequence[SurfaceQuestion], answers: Sequence[int]) -> CrossFitted | None:
-    """What boosted trees say of each question that were fitted to other stories' answers.
-
-    Returns:
-        None where some fold has too little to fit.
-    """
+    """Out-of-fold predictions of boosted trees; None where some fold has too little to fit."""
     folds = folds_of(asked)
     said = np.full(len(asked), UNDEFINED)
     for fold in range(FOLDS):
@@ -144,11 +137,7 @@ def cross_fitted(asked: Sequence[SurfaceQuestion], answers: Sequence[int]) -> Cr
 def cross_fitted_list(
     asked: Sequence[SurfaceQuestion], answers: Sequence[int]
 ) -> CrossFitted | None:
-    """What the best list says of each question, chosen by other stories' answers.
-
-    Returns:
-        None where there are too few questions.
-    """
+    """Out-of-fold predictions of the best list; None where there are too few questions."""
     if len(asked) < FEWEST:
         return None
     names, codes = _codes(asked)
@@ -167,14 +156,14 @@ def cross_fitted_list(
 
 
 def _codes(asked: Sequence[SurfaceQuestion]) -> tuple[list[str], np.ndarray]:
-    """The names of all rules and cues, and the places of their answers, a column each."""
+    """Names of all rules and cues, and the indices of their answers, one column each."""
     names = list(asked[0].picks)
     found = [[question.place_of(question.picks[name]) for name in names] for question in asked]
     return names, np.asarray(found)
 
 
 def _best_list(codes: np.ndarray, wanted: np.ndarray) -> tuple[int, int]:
-    """The two columns that together agree with most answers; one where it does as well."""
+    """The two columns whose list agrees with most answers; twice the same if one does as well."""
     known = wanted != UNDEFINED
     agrees = (codes == wanted[:, None]) & known[:, None]
     defined = codes != UNDEFINED

@@ -1,9 +1,9 @@
-"""Rules that learn nothing, on any set of examples: what each scores, and where it is undefined.
+"""Fixed rules on any set of examples: their accuracy and coverage.
 
 The rules on parsed stories are those of :mod:`pipeline.tom.shortcut`. For other languages there are
-rules on the text: which candidate answer is mentioned first, last or most often, which option says
-that somebody does not know, who speaks first or least, which answer is the most common one. A rule
-that is undefined on an example counts as wrong there; its coverage tells how often.
+rules on the text: order and frequency of mentions, options that say somebody does not know, who
+speaks first or least, the most common answer. An undefined rule counts as wrong; coverage is the
+share of defined answers.
 """
 
 from __future__ import annotations
@@ -34,23 +34,21 @@ def _on_surface(rule: Rule, reading: Reading) -> str | None:
 
 
 def first_mention(reading: Reading) -> str | None:
-    """Answer with the candidate that the story mentions first."""
     return reading.mentions[0] if reading.mentions else None
 
 
 def last_mention(reading: Reading) -> str | None:
-    """Answer with the candidate that the story mentions last."""
     return reading.mentions[-1] if reading.mentions else None
 
 
 def most_mentioned(reading: Reading) -> str | None:
-    """Answer with the candidate mentioned most often; of several, with the first mentioned."""
+    """Ties go to the first mentioned."""
     counts = Counter(reading.mentions)
     return max(counts, key=lambda name: counts[name], default=None)
 
 
 def phrase_cue(reading: Reading) -> str | None:
-    """Answer that somebody does not know: the one option that says so, or "no" if asked for it."""
+    """The one option that says somebody does not know, or "no" if that is asked."""
     example = reading.example
     if example.answer_kind == "yes_no":
         return "no" if _ASKS_WHO_KNOWS.search(example.question) else None
@@ -58,12 +56,10 @@ def phrase_cue(reading: Reading) -> str | None:
 
 
 def first_choice(reading: Reading) -> str | None:
-    """Answer with the first option."""
     return reading.example.choices[0] if reading.example.choices else None
 
 
 def last_choice(reading: Reading) -> str | None:
-    """Answer with the last option."""
     return reading.example.choices[-1] if reading.example.choices else None
 
 
@@ -89,7 +85,7 @@ RULES: Mapping[str, TextRule] = {
     "last choice": last_choice,
     **{name.replace("_", " "): partial(_by_suspect, suspect) for name, suspect in SUSPECTS.items()},
 }
-"""Every rule that answers an example by itself, by the name that tables show."""
+"""Every rule that answers an example by itself, by its name in tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +93,9 @@ class Baseline:
     """One rule on some examples.
 
     Attributes:
-        rule: Its name.
-        given: Whether it gives an answer, for each example.
-        right: Whether that is the gold answer, for each example.
-        chances: How often a blind guess is right, for each example.
+        given: The rule is defined, for each example.
+        right: Its answer is the gold answer, for each example.
+        chances: Probability that a blind guess is right, for each example.
     """
 
     rule: str
@@ -110,29 +105,25 @@ class Baseline:
 
     @property
     def accuracy(self) -> float:
-        """The share of right answers among all examples."""
         return sum(self.right) / len(self.right)
 
     @property
     def coverage(self) -> float:
-        """The share of examples on which the rule is defined."""
         return sum(self.given) / len(self.given)
 
     @property
     def with_guess(self) -> float:
-        """The accuracy expected if a blind guess stands in where the rule is undefined."""
+        """Expected accuracy with a blind guess where the rule is undefined."""
         guessed = (p for p, given in zip(self.chances, self.given, strict=True) if not given)
         return (sum(self.right) + sum(guessed)) / len(self.right)
 
     def among(self, places: Sequence[int]) -> Baseline:
-        """The same rule on some of the examples."""
         given = tuple(self.given[place] for place in places)
         right = tuple(self.right[place] for place in places)
         return Baseline(self.rule, given, right, tuple(self.chances[place] for place in places))
 
 
 def rule_answers(readings: Sequence[Reading]) -> dict[str, list[str | None]]:
-    """What every rule answers to every example; None where it is undefined."""
     answers = {name: [rule(reading) for reading in readings] for name, rule in RULES.items()}
     answers[MAJORITY] = list(majority_answers([reading.example for reading in readings]))
     return answers
@@ -151,11 +142,10 @@ _PARTS = 5
 
 
 def chosen_elsewhere(readings: Sequence[Reading]) -> list[bool]:
-    """Whether the best rule is right on each example, the best by the examples of other stories.
+    """Correctness of the best rule, chosen on other stories, for each example.
 
-    The stories are dealt into five parts; on each part answers the rule that is right most often
-    on the other four. So the choice of a rule gains nothing by chance. False on all where there are
-    no other stories.
+    Five folds by story: on each answers the rule with the best accuracy on the other four, so that
+    the choice gains nothing by chance. All False where there are no other stories.
     """
     stories = {story: n for n, story in enumerate(sorted({r.example.story_id for r in readings}))}
     parts = [stories[reading.example.story_id] % _PARTS for reading in readings]
@@ -184,12 +174,12 @@ def _kind(example: Example) -> Hashable:
 
 
 def asked_type(example: Example) -> str:
-    """The type of a question without what it says of the answer."""
+    """The type of a question without any hint of the answer."""
     return _SAYS_THE_ANSWER.sub("", example.question_type)
 
 
 def _label(example: Example) -> str | int:
-    """The answer, or of lettered options the place of the right one."""
+    """The answer, or for lettered options the index of the right one."""
     if example.answer_kind == "choice" and example.answer in (example.choices or ()):
         return (example.choices or ()).index(example.answer)
     return example.answer
@@ -203,7 +193,7 @@ def _named(label: str | int, example: Example) -> str:
 
 
 def chance(reading: Reading) -> float:
-    """How often a blind guess is right: among the options, or the places the story names."""
+    """Accuracy of a blind guess among the options, or the places the story names."""
     options = 2 if reading.example.answer_kind == "yes_no" else len(reading.example.choices or ())
     named = len(reading.candidates)
     counts = [count for count in (options, named) if count]
@@ -220,7 +210,7 @@ def _graded(name: str, readings: Sequence[Reading], answers: Sequence[str | None
 
 
 def is_gold(answer: str, example: Example) -> bool:
-    """Compare after normalisation: a rule names an answer, there is no reply to interpret."""
+    """Equality after normalisation: a rule names an answer, there is no reply to interpret."""
     if example.answer_kind == "names":
         return set(answer.split(", ")) == set(example.answer.split(", "))
     return answer == example.answer or match_equal(answer, example)

@@ -1,4 +1,4 @@
-"""Reading examples for the audit: each story once, whatever the number of questions and rules.
+"""Reading examples for the audit, each story once.
 
 Stories of Hi-ToM, ToMi and ExploreToM, and of generators that write in their words, are parsed and
 replayed; of every other text, only the candidate answers that it mentions are found.
@@ -24,14 +24,13 @@ _ARTICLES = ("a", "an", "the")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One example as the rules see it.
+    """An example as input of the rules.
 
     Attributes:
-        example: The example.
-        surface: Its parsed story and question; None where they are in no language of the parsers,
-            or could not be read.
-        readable: Whether the benchmark's language is one of the parsers'.
-        mentions: The candidate answers in the order in which the story mentions them, with repeats.
+        surface: Its parsed story and question; None where they are in no parser's language, or
+            could not be read.
+        readable: The benchmark's language has a parser.
+        mentions: The candidate answers in the order of mention, with repeats.
     """
 
     example: Example
@@ -41,14 +40,14 @@ class Reading:
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        """The places of the kind asked for, each once, in the order of first mention."""
+        """The distinct places of the kind asked for, in order of first mention."""
         if self.surface is not None and isinstance(self.surface.question, WhereQuestion):
             return tuple(self.surface.candidates)
         return tuple(dict.fromkeys(self.mentions))
 
 
 def read_all(examples: Sequence[Example]) -> list[Reading]:
-    """Read examples; one that its parser refuses has no surface."""
+    """Read examples; one that its parser rejects has no surface."""
     library = _Library()
     vocabulary = _Vocabulary.of(examples)
     return [
@@ -63,13 +62,13 @@ def read_all(examples: Sequence[Example]) -> list[Reading]:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case, in order."""
+    """Lower-case words in order."""
     return tuple(_WORD.findall(text.lower()))
 
 
 @dataclass(frozen=True, slots=True)
 class _Library:
-    """The stories parsed so far; None for one that could not be read."""
+    """Cache of parsed stories; None for one that could not be read."""
 
     stories: dict[tuple[str, ...], tuple[ParsedStory, Beliefs] | None] = field(default_factory=dict)
 
@@ -105,16 +104,15 @@ def _parsed(language: Language, text: str, thing: str) -> tuple[ParsedStory, Bel
 
 
 _Index = dict[str, list[tuple[tuple[str, ...], str]]]
-"""Candidates by their first word: (words, candidate), the longest first."""
+"""(words, candidate) by first word, the longest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Vocabulary:
-    """The candidate answers of a set, and where its stories mention them.
+    """The candidate answers of a set.
 
     The candidates of a question are its choices, or else the gold answers that the set gives to
-    questions of the same type. That is more than a test taker knows, so the rules built on it are
-    an upper bound of what they reach.
+    questions of the same type. A test taker knows less, so rules built on it are an upper bound.
     """
 
     indices: dict[tuple[str, ...], _Index]
@@ -139,7 +137,7 @@ class _Vocabulary:
 
 
 def _group(example: Example) -> tuple[str, ...]:
-    """What decides the candidates of a question: its choices, or else its type."""
+    """The key of a question's candidates: its choices, or else its type."""
     return example.choices or (example.benchmark, example.question_type)
 
 
@@ -156,7 +154,7 @@ def _index(candidates: Iterable[str]) -> _Index:
 
 
 def _scan(words: tuple[str, ...], index: _Index) -> tuple[str, ...]:
-    """The candidates in a text, from left to right, the longest that fits at each word."""
+    """The candidates in a text, from left to right, the longest match at each word."""
     found, position = [], 0
     while position < len(words):
         step = 1

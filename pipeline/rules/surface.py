@@ -1,9 +1,8 @@
-"""Surface features: what a question's text gives away about each of its candidate answers.
+"""Surface features of the candidate answers of a question.
 
-For every candidate: which listed rules and cues pick it; how often, how early and how late it is
-shown, moved, claimed and mentioned; where it stands among the options. For every question: its
-order and type, and how much is said. Nothing here follows who was present when something happened,
-but for the listed rules of exits, which are rules that a reader may follow.
+For every candidate: the listed rules and cues that pick it; frequency and position of its showings,
+moves, claims and mentions; its index among the options. For every question: order, type and length.
+Only the listed rules of exits depend on who was present.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pipeline.tom.question import WhereQuestion
 from pipeline.tom.shortcut import Surface
 
 UNDEFINED = -1
-"""The place of a candidate that is not among the candidates, or of no answer at all."""
+"""Index of an answer that is not among the candidates, or of none."""
 
 _YES_NO = ("yes", "no")
 _KINDS: tuple[Kind, ...] = ("shown", "moved", "claimed")
@@ -30,13 +29,12 @@ _KINDS: tuple[Kind, ...] = ("shown", "moved", "claimed")
 
 @dataclass(frozen=True, slots=True)
 class SurfaceQuestion:
-    """A question as a rule on its surface sees it.
+    """A question as input of surface rules.
 
     Attributes:
-        candidates: The possible answers.
-        picks: What each rule and cue answers, by name; None where it is undefined.
-        rows: The features of each candidate, shape (candidates, features).
-        story: The id of the story.
+        picks: The answer of each rule and cue, by name; None where it is undefined.
+        rows: Features, shape (candidates, features).
+        story: Story id.
     """
 
     candidates: tuple[str, ...]
@@ -45,21 +43,18 @@ class SurfaceQuestion:
     story: str
 
     def place_of(self, answer: str | None) -> int:
-        """The place of an answer among the candidates, or ``UNDEFINED``."""
         return self.candidates.index(answer) if answer in self.candidates else UNDEFINED
 
 
 def surface_of(readings: Sequence[Reading]) -> list[SurfaceQuestion]:
-    """What the surface of each question gives away."""
     types = sorted({asked_type(reading.example) for reading in readings})
     return [_asked(reading, types.index(asked_type(reading.example))) for reading in readings]
 
 
 def gold_places(readings: Sequence[Reading]) -> tuple[list[SurfaceQuestion], list[int]]:
-    """Questions with the places of their gold answers; pairs count as one story.
+    """Questions with the indices of their gold answers; a counterfactual pair has one story id.
 
-    The two stories of a counterfactual pair are nearly the same, so whoever is fitted to one must
-    not be asked about the other.
+    The two stories of a pair are nearly the same, so a fit to one must not predict the other.
     """
     asked = surface_of(readings)
     examples = [reading.example for reading in readings]
@@ -102,7 +97,7 @@ def _where(surface: Surface | None) -> WhereQuestion:
 def _candidates(
     reading: Reading, named: Sequence[Naming], picks: Mapping[str, str | None]
 ) -> tuple[str, ...]:
-    """What may be answered: the places named, else the options, else what rules answer."""
+    """The possible answers: the places named, else the options, else the rules' answers."""
     example = reading.example
     if example.answer_kind == "yes_no":
         return _YES_NO
@@ -119,7 +114,7 @@ def _picked(name: str, answers: Sequence[str | None]) -> list[float]:
 
 
 def _of_candidate(name: str, reading: Reading, named: Sequence[Naming]) -> list[float]:
-    """Where, when and how often a candidate is said, from the front and from the back."""
+    """Position and frequency of a candidate's mentions, from the front and from the back."""
     at = [place for place, naming in enumerate(named) if naming.place == name]
     mentioned = [place for place, mention in enumerate(reading.mentions) if mention == name]
     options = reading.example.choices or ()
@@ -134,14 +129,13 @@ def _of_candidate(name: str, reading: Reading, named: Sequence[Naming]) -> list[
 
 
 def _ends(places: Sequence[int], count: int) -> tuple[int, int]:
-    """The first place from the front and the last from the back."""
     return (places[0], count - 1 - places[-1]) if places else (UNDEFINED, UNDEFINED)
 
 
 def _of_question(
     reading: Reading, named: Sequence[Naming], candidates: int, type_number: int
 ) -> list[float]:
-    """What all candidates of a question share."""
+    """Features shared by all candidates of a question."""
     chain = _where(reading.surface).chain if named else ()
     kinds = [naming.kind for naming in named]
     order = reading.example.order

@@ -1,4 +1,4 @@
-"""An open class of rules: a linear model of a story's wording, which knows none of our features.
+"""An open class of rules: a linear model of a story's wording, without our features.
 
 Each sentence becomes a word of its own, in which names are replaced by their role: the agents asked
 about by their place in the question, other agents, the candidate answer, other places. A candidate
@@ -6,8 +6,7 @@ is described by these words, their neighbours, their places from the front and t
 comes before which, and by the form of its name. Logistic regression (scikit-learn) says which
 candidate is most likely; it answers only questions about stories that it was not fitted to.
 
-The rules of :mod:`pipeline.rules.surface` are ours. What both miss may still be a rule, so a
-sentence that says "no rule" has to name the classes that were fitted.
+Both classes can miss a rule, so a finding of "no rule" has to name the classes fitted.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ from pipeline.tom.story import Event, Remark, Stay
 from pipeline.tom.structure import named_parts
 
 WORDING = "wording"
-"""What tables call a rule of this class."""
+"""Name of this class in tables."""
 
 MOST_FITTED = 2000
-"""Questions that a fit takes at most; of more, whole stories are left out evenly."""
+"""Maximum number of questions in a fit; beyond it, stories are thinned evenly."""
 
 _MOST_PAIRED = 60
-"""Sentences up to which all ordered pairs of a story count."""
+"""Maximum number of sentences for which all ordered pairs are features."""
 
 _STRENGTH, _RAREST = 0.1, 5
-"""Inverse strength of the penalty on weights, and candidates that a feature must describe."""
+"""Inverse penalty on weights; minimum number of candidates with a feature."""
 
 _NAME = re.compile(r"\b[A-Z]\w+")
 Described = tuple[tuple[str, ...], ...]
@@ -46,7 +45,6 @@ Described = tuple[tuple[str, ...], ...]
 
 
 def describe(asked: Sequence[SurfaceQuestion], readings: Sequence[Reading]) -> list[Described]:
-    """The features of every candidate of every question."""
     return [
         tuple(_described(candidate, question, reading) for candidate in question.candidates)
         for question, reading in zip(asked, readings, strict=True)
@@ -90,7 +88,7 @@ def _word(event: Event, roles: dict[str, str]) -> str:
 
 
 def _of_text(candidate: str, asked: SurfaceQuestion, reading: Reading) -> list[str]:
-    """The words of a story that no parser reads, names replaced by their role."""
+    """The words of a story without a parser, names replaced by their role."""
     example = reading.example
     people = list(dict.fromkeys(_NAME.findall(example.question)))
     text = example.story.replace(candidate, "<C>") if candidate else example.story
@@ -120,14 +118,14 @@ def _left_out(counted: Sequence[str]) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class Wording:
-    """A fitted model: how likely each candidate is, by its features."""
+    """A fitted logistic regression on candidates' features."""
 
     vocabulary: Any
     model: Any
 
     @classmethod
     def fit(cls, rows: Sequence[Sequence[str]], chosen: Sequence[bool]) -> Wording | None:
-        """Fit it to candidates, and whether each is the answer; None where nothing can be."""
+        """Fit to candidates, and whether each is the answer; None where that is impossible."""
         from sklearn.feature_extraction.text import (  # type: ignore[import-untyped]
             CountVectorizer,
         )
@@ -144,7 +142,7 @@ class Wording:
         return cls(words, model.fit(counts, np.asarray(chosen)))
 
     def likely(self, rows: Sequence[Sequence[str]]) -> np.ndarray:
-        """How likely each candidate is, in log odds."""
+        """Log odds of each candidate."""
         odds: np.ndarray = self.model.decision_function(self.vocabulary.transform(rows))
         return odds
 
@@ -155,13 +153,13 @@ def cross_fitted_wording(
     answers: Sequence[int],
     without: Sequence[int] | None = None,
 ) -> CrossFitted | None:
-    """What the wording of other stories says of each question.
+    """Out-of-fold predictions from the wording of other stories.
 
     Args:
         asked: The questions.
         described: The features of their candidates.
-        answers: The place of each answer; ``UNDEFINED`` ones are not fitted to.
-        without: The place of a candidate of each question that is left out.
+        answers: Index of each answer; ``UNDEFINED`` ones are not fitted to.
+        without: Index of a candidate of each question to leave out.
 
     Returns:
         None where some fold has too little to fit.

@@ -1,4 +1,4 @@
-"""What rules and simpler minds do, in words: for sentences, and for the glossary of a page."""
+"""Descriptions of rules and simpler minds, for sentences and glossaries."""
 
 from __future__ import annotations
 
@@ -34,14 +34,12 @@ RULE_WORDS: Mapping[str, str] = {
     "speaks least": "answers that whoever speaks least does not know",
     MAJORITY: "gives the most common answer to questions of that kind",
 }
-"""What each listed rule does, by its name."""
 
 
 def what_it_does(name: str) -> str | None:
-    """What a rule or a simpler mind does, as the rest of a sentence about a model.
+    """A rule or simpler mind as the predicate of a sentence about a model.
 
-    A learned rule is told by the list that comes closest to it. None for a name that says it all:
-    a cue of its own, or a list of several.
+    A learned rule is described by the list closest to it. None for a name that explains itself.
     """
     faults = name.split(" and ")
     if all(fault in MINDS for fault in faults):

@@ -1,1 +1,1 @@
-"""One file per benchmark: where its rows come from, what they mean, how answers are graded."""
+"""One file per benchmark: source of its rows, their meaning, the grading of answers."""

@@ -1,8 +1,8 @@
-r"""Amounts as answers write them, read strictly and in time linear in their length.
+r"""Strict, linear-time parsing of amounts.
 
 ``18``, ``\$1,234.00``, ``50\%``, ``18\text{ eggs}``, ``\frac{36}{2}``, ``x = 2 + (4 - 5)``: numbers
-with their currency and their unit, and plain arithmetic on them. What only says how TeX sets them
-(``\displaystyle``, ``\!``, ``\phantom{0}``, ``\mathrm``) counts for nothing.
+with their currency and their unit, and plain arithmetic on them. Pure TeX layout
+(``\displaystyle``, ``\!``, ``\phantom{0}``, ``\mathrm``) is ignored.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from unicodedata import numeric
 from pipeline.tasks.plain import without_invisible
 
 NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,20}|\d{1,60})(?:\.\d{1,60})?"
-"""A number, perhaps with commas between thousands; of a bounded length."""
+"""A number, perhaps with commas between thousands; bounded in length."""
 
 _PLAIN = re.compile(rf"[-+]?{NUMBER}")
 _CURRENCIES = str.maketrans("", "", "€£¥₹")
@@ -106,11 +106,11 @@ _MOST_PARTS = 1  # brackets and fractions
 
 
 def spelled(text: str) -> str:
-    """Text with its numbers written in digits, with a point and no spaces.
+    """Rewrite numbers in digits, with a decimal point and no spaces.
 
-    ``1 234`` is 1234 (groups of three after a space of any width, or after an apostrophe),
-    ``18,50`` is 18.50 (one or two digits after a comma), ``1.5 million`` is 1500000, ``3 1/2`` and
-    ``3½`` are 3.5, and ``10^3`` is 1000; ``−`` is a minus.
+    ``1 234`` becomes 1234 (groups of three after a space of any width, or after an apostrophe),
+    ``18,50`` 18.50 (one or two digits after a comma), ``1.5 million`` 1500000, ``3 1/2`` and ``3½``
+    3.5, ``10^3`` 1000; ``−`` is a minus.
     """
     text = without_invisible(text).translate(_SIGNS)
     text = _GROUPED.sub(_ungrouped, text)
@@ -144,7 +144,7 @@ def _large(found: re.Match[str]) -> str:
 
 
 def _decimal(value: Fraction) -> str:
-    """A value in decimal digits; nothing where it has none or too many."""
+    """A value in decimal digits; empty if it is periodic or too long."""
     thousandths = value * 1000
     if thousandths.denominator > 1:
         return ""
@@ -153,7 +153,7 @@ def _decimal(value: Fraction) -> str:
 
 
 def _set(text: str) -> str:
-    """An expression without what only says how TeX sets it."""
+    """Strip TeX layout from an expression."""
     if "\\" in text or "~" in text or "{" in text:
         text = _BLANK.sub(" ", _NOTHING.sub("", text))
         text = _MARK.sub(_mark, _DOLLARS.sub("$", _MONEY.sub("€", text)))
@@ -171,7 +171,7 @@ def _braced(found: re.Match[str]) -> str:
 
 
 def _bare(text: str) -> str:
-    """An expression without what says only how to read it: units' powers, degrees, about."""
+    """Strip powers of units, degrees and "about" from an expression."""
     text = spelled(_set(text)).strip(_AROUND).rstrip(_AFTER)
     text = _ABOUT.sub("", _DEGREES.sub("", _EXACTLY.sub("", text)).strip())
     return _SQUARE.sub("", text.translate(_CURRENCIES))
@@ -216,7 +216,7 @@ def read_amount(text: str) -> Fraction | None:
 
 
 def may_be_amount(text: str) -> bool:
-    """Whether a text that is no plain amount could be one: short, shallow, few letters."""
+    """The text could be an amount: short, shallow, few letters."""
     text, fractions = _FRACTION.subn("1", _WORDS.sub(" ", text))
     text = _COMMAND.sub(" ", text)
     opened, closed = (sum(map(text.count, brackets)) for brackets in ("([{", ")]}"))
@@ -230,7 +230,7 @@ def may_be_amount(text: str) -> bool:
 
 
 def _compute(text: str) -> Fraction | None:
-    """The value of an arithmetic expression, from the innermost part outwards, or None."""
+    """The value of an arithmetic expression, innermost part first, or None."""
     for _ in range(_DEEPEST):
         text, parts = _PART.subn(_value_of, text)
         if not parts:
@@ -239,7 +239,7 @@ def _compute(text: str) -> Fraction | None:
 
 
 def _value_of(part: re.Match[str]) -> str:
-    """A bracket, a fraction or a wrapped number as its value; unreadable as ``<>``."""
+    """The value of a bracket, a fraction or a wrapped number; ``<>`` if unreadable."""
     if part["above"] is not None:
         above, below = _sum(part["above"]), _sum(part["below"])
         value = above / below if above is not None and below else None
@@ -251,7 +251,7 @@ def _value_of(part: re.Match[str]) -> str:
 
 
 def _sum(text: str) -> Fraction | None:
-    """The value of a sum of products, from left to right, or None where it is none."""
+    """The value of a sum of products, or None."""
     total, product = Fraction(0), Fraction(0)
     try:
         for operator, factor in _factors(text.strip()):
@@ -265,11 +265,7 @@ def _sum(text: str) -> Fraction | None:
 
 
 def _factors(text: str) -> Iterator[tuple[str, Fraction]]:
-    """Yield the numbers of a sum of products, each with the operator before it.
-
-    Raises:
-        ValueError: If the text is something else.
-    """
+    """Yield the factors of a sum of products with their operators; ValueError for anything else."""
     text = text if text.startswith(("+", "-")) else f"+{text}"
     end = 0
     while end < len(text):

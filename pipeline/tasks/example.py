@@ -9,20 +9,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 OF_NO_TASK = "drawn"
-"""The task of examples that are drawn for another purpose than a registered task."""
+"""The task of examples that belong to no registered task."""
 
 AnswerKind = Literal["span", "choice", "yes_no", "names", "label", "number"]
 
 
 def generated_kind(question_type: str, answer: str) -> AnswerKind:
-    """What the answer to a question of this project's own generators looks like."""
     if question_type.endswith(":list"):
         return "names"
     return "yes_no" if answer.lower() in ("yes", "no") else "span"
 
 
 def content_hash(*parts: object) -> str:
-    """A short digest of the content of the parts, stable across machines and runs."""
+    """A short digest of the parts, stable across machines and runs."""
     blob = json.dumps(parts, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(blob.encode()).hexdigest()[:16]
 
@@ -32,18 +31,17 @@ class Example:
     """One question with its gold answer.
 
     Attributes:
-        benchmark: The benchmark it comes from, such as ``hi_tom``.
-        task: The registered task it belongs to, such as ``hi_tom_order4``.
-        story: The text to read (empty for arithmetic).
-        question: The question as asked.
+        benchmark: Name such as ``hi_tom``.
+        task: Name in the registry, such as ``hi_tom_order4``.
+        story: Empty for arithmetic.
         answer: The gold answer. For ``names`` the names are joined by ", ".
-        answer_kind: What an answer looks like; the task's grader depends on it.
+        answer_kind: Form of the answer; graders depend on it.
         choices: The admissible answers, where the benchmark gives them.
         order: Belief order (0 = the world), -1 for factual questions of ExploreToM, None where the
             notion does not apply.
         question_type: The benchmark's own name for the kind of question.
         story_id: Digest of the story text; equal for questions about the same story.
-        meta: Whatever else the benchmark records (JSON values only).
+        meta: Other fields of the benchmark (JSON values only).
         id: Digest of benchmark, task, story, question, choices and answer: survives reordering.
     """
 
@@ -69,7 +67,7 @@ class Example:
 
 
 def pairs_of(examples: Sequence[Example]) -> dict[str, tuple[int, int]]:
-    """The places of the two members of each counterfactual pair, by its name."""
+    """The indices of the two members of each counterfactual pair, by pair."""
     members: dict[str, list[int]] = {}
     for place, example in enumerate(examples):
         if "pair" in example.meta:

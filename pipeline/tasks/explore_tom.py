@@ -61,9 +61,9 @@ def load(
 
     Args:
         raw: Folder of the raw sources.
-        task: Name of the task that the examples belong to.
-        containers_only: Leave out all but the questions about containers.
-        infilled: Ask about the story as retold in prose, not about the templated one.
+        task: Task of the examples.
+        containers_only: Keep only questions about containers.
+        infilled: Use the story as retold in prose, not the templated one.
     """
     for row in read_xlsx(raw / "explore_tom" / "explore_tom.xlsx", _COLUMNS):
         if containers_only and not row.text("question").startswith(_CONTAINER):
@@ -112,7 +112,7 @@ def _example(row: SourceRow, task: str, infilled: bool) -> Example:
 
 
 def candidates(story: str, question: str) -> list[str]:
-    """The containers or rooms that a story names, each once, as the question asks."""
+    """The distinct containers or rooms, as the question asks, that a story names."""
     if question.startswith(_ROOM):
         return list(dict.fromkeys(_ENTERED.findall(story) + _INTO_ROOM.findall(story)))
     return list(dict.fromkeys(_INTO_CONTAINER.findall(story)))

@@ -1,6 +1,6 @@
 """FANToM from the copies at hand: belief questions, and who knows the answer to a question.
 
-Yes/no and list questions have their answers from the first of these that was acquired: the original
+Answers to yes/no and list questions come from the first of these that was acquired: the original
 archive (``gold_source: original``); the annotations of who perceived what (``derived``);
 conversations of this project's own (``generated``).
 
@@ -44,7 +44,7 @@ _CHOICE = ":multiple-choice"
 
 @dataclass(frozen=True, slots=True)
 class _Belief:
-    """What a belief file says of one question."""
+    """A question's row in a belief file."""
 
     context: str
     right: str
@@ -105,7 +105,7 @@ def _read_beliefs(folder: Path, context: str) -> dict[tuple[str, frozenset[str]]
 
 
 def _parse_options(row: SourceRow) -> tuple[str, str]:
-    """The right and the wrong option."""
+    """(right, wrong)."""
     try:
         options = ast.literal_eval(row.text("answer_choices"))
     except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -131,11 +131,7 @@ def _parse_choice(row: SourceRow) -> tuple[str, tuple[str, str]]:
 
 
 def load_answerability(raw: Path, task: str, kind: AnswerKind) -> Iterator[Example]:
-    """Yield the questions about who knows, ``names`` or ``yes_no``, from the best source there is.
-
-    Raises:
-        UserError: If none of the sources was acquired.
-    """
+    """Yield the questions about who knows from the best acquired source."""
     if (raw / "fantom_archive" / "fantom_v1.json").is_file():
         yield from fantom_archive.load(
             raw, task, "short", lambda example: fantom_rules.kind(example) == kind
@@ -152,7 +148,7 @@ def load_answerability(raw: Path, task: str, kind: AnswerKind) -> Iterator[Examp
 
 
 def _generated(raw: Path, task: str, kind: AnswerKind) -> Iterator[Example]:
-    """Yield generated questions with what the benchmark's own figures need to know of them."""
+    """Yield generated questions with the fields that the benchmark's own scores need."""
     for split in generated.SPLITS:
         for example in generated.load_stories(raw, "fantom_style", split, task):
             if example.answer_kind == kind:
@@ -166,12 +162,12 @@ def _generated(raw: Path, task: str, kind: AnswerKind) -> Iterator[Example]:
 
 
 def _derive(raw: Path, task: str, kind: AnswerKind) -> Iterator[Example]:
-    """Yield questions with gold that the annotations imply.
+    """Yield questions with gold implied by the annotations.
 
-    Only sets with exactly one participant who misses a part of the conversation have it. If the
-    set asks about inaccessible beliefs, that one does not know and the others do; if all its
-    beliefs are accessible, everybody does. People who take no part in the short context are left
-    out, as in upstream's short setting.
+    Only sets with exactly one participant who misses a part of the conversation have it. If the set
+    asks about inaccessible beliefs, that one does not know and the others do; if all its beliefs
+    are accessible, everybody does. People absent from the short context are left out, as in
+    upstream's short setting.
     """
     contexts = {ex.meta["set_id"]: ex.story for ex in load_beliefs(raw, task, "short")}
     perceivers = _read_perceivers(raw / "percept_fantom")
@@ -182,7 +178,7 @@ def _derive(raw: Path, task: str, kind: AnswerKind) -> Iterator[Example]:
 
 
 def _read_perceivers(folder: Path) -> dict[str, list[frozenset[str]]]:
-    """For every annotated part, who perceived each of its utterances."""
+    """Perceivers of each utterance, by annotated part."""
     path = folder / "Percept-FANToM-conv_with_perceivers.csv"
     columns = ("part_id", "conversation_with_perceivers")
     rows = unique(read_csv(path, columns), "part_id")
@@ -190,7 +186,7 @@ def _read_perceivers(folder: Path) -> dict[str, list[frozenset[str]]]:
 
 
 def _utterance_perceivers(row: SourceRow) -> list[frozenset[str]]:
-    """Read the JSON list of ``{utterance: [names]}``."""
+    """Parse the JSON list of ``{utterance: [names]}``."""
     try:
         utterances = json.loads(row.text("conversation_with_perceivers"))
         everyone = [names for utterance in utterances for names in utterance.values()]
@@ -210,7 +206,7 @@ def _by_set(rows: Iterable[SourceRow]) -> Mapping[str, list[SourceRow]]:
 
 
 def _knowers(rows: list[SourceRow], perceived: list[frozenset[str]]) -> dict[str, bool] | None:
-    """Who knows the answer to a set's fact question, None where that is not implied."""
+    """Whether each person knows the answer to a set's fact question; None if not implied."""
     participants = frozenset[str]().union(*perceived)
     missed = [name for name in participants if any(name not in names for names in perceived)]
     named = {found[1] for row in rows if (found := _BINARY.fullmatch(row.text("question")))}
@@ -263,7 +259,7 @@ def _derived_example(
 def load_sets(raw: Path, task: str) -> Iterator[Example]:
     """Yield the sets of questions that have beliefs with options, a list and yes/no questions.
 
-    From the original archive these are all that its score ALL asks for. With derived gold a set has
+    From the original archive these are all that its score ALL needs. With derived gold a set has
     its questions about who can answer, not those about who knows the answer given with them.
     """
     if (raw / "fantom_archive" / "fantom_v1.json").is_file():

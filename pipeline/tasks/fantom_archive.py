@@ -29,7 +29,7 @@ Wanted = Callable[[Example], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Set:
-    """What all questions of one set share."""
+    """The fields shared by all questions of a set."""
 
     task: str
     set_id: str
@@ -39,7 +39,7 @@ class _Set:
     fact_answer: str
 
     def example(self, qa: SourceRow, question: str, answer: str, **fields: object) -> Example:
-        """Make an example of one question; ``fields`` that Example does not have go to meta."""
+        """Make an example of one question; unknown ``fields`` go to ``meta``."""
         own = {key: fields.pop(key) for key in ("answer_kind", "choices", "order") if key in fields}
         kind = qa.text("question_type") + str(fields.pop("suffix", ""))
         return Example(
@@ -56,18 +56,15 @@ class _Set:
 
 
 def conversation_id(set_id: str) -> str:
-    """The story id of a set: that of its conversation, of which a short context is a part.
-
-    Parts of a conversation overlap, and the full context contains them all.
-    """
+    """The story id of a set: its conversation, shared by overlapping short and full contexts."""
     return content_hash("fantom", set_id.split("-")[0])
 
 
 def load(raw: Path, task: str, context: str, wanted: Wanted | None = None) -> Iterator[Example]:
     """Yield the questions in upstream's order.
 
-    With the short context, yes/no questions about people who are not in it (``no:long``) are left
-    out, as upstream leaves them out of its report.
+    With the short context, yes/no questions about people outside it (``no:long``) are left out, as
+    in upstream's report.
     """
     rng = random.Random(_OPTION_SEED)
     rows = read_json_rows(raw / "fantom_archive" / "fantom_v1.json")

@@ -1,4 +1,4 @@
-"""How FANToM grades its six kinds of question, and the figures it reports.
+"""FANToM's rules for its six kinds of question, and its aggregate scores.
 
 Source of all rules: skywalker023/fantom:eval_fantom.py. Its authors grade the whole reply; here a
 tagged answer is graded if there is one.
@@ -18,7 +18,7 @@ from pipeline.tasks.scores import LONGEST_TEXT, mean, token_f1, weighted_f1
 
 SCENARIOS = ("inaccessible", "accessible")
 ALL = tuple(f"{scenario}:set:ALL" for scenario in SCENARIOS)
-"""The figures about whole sets of questions, for columns that hold whole sets."""
+"""The scores over whole sets of questions, for columns that hold whole sets."""
 BINARY_F1 = ("binary-f1",)
 NOBODY = "nobody"
 _FACT_THRESHOLD = 0.5
@@ -31,20 +31,20 @@ _BULLET = re.compile(r"^\s*(?:[*+]|\d{1,3}[.)])\s+")
 _GOLD_CLASS = {"yes": 1, "no": 0}
 
 Result = tuple[Example, str | None]
-"""An example and the answer found in the response to it, None if there was none."""
+"""An example and the extracted answer, if any."""
 
 
 def match(answer: str, example: Example) -> bool:
-    """Apply the published rule of the question's kind, or accept the answer and nothing else.
+    """Apply the published rule of the question's kind, or accept the bare answer.
 
-    The second clause is ours: where Erika knows and Erik does not, the published rule takes every
-    list for wrong, and it knows no option by its text, nor "**Yes**".
+    The second clause is ours: where Erika knows and Erik does not, the published rule rejects every
+    list, and it reads neither an option's text nor "**Yes**".
     """
     return _RULES[kind(example)](answer, example) or strict(answer, example)
 
 
 def strict(answer: str, example: Example) -> bool:
-    """Ask for the answer and nothing else."""
+    """The bare answer is right."""
     if kind(example) == "choice":
         return match_equal(answer, example) or _letter(example) == plain(answer)
     if kind(example) == "names":
@@ -60,14 +60,14 @@ def _same_names(answer: str, example: Example) -> bool:
 
 
 def kind(example: Example) -> str:
-    """Fact, free, choice, names or yes_no: which rule applies."""
+    """The kind of rule: fact, free, choice, names or yes_no."""
     if example.question_type == "fact":
         return "fact"
     return "free" if example.answer_kind == "span" else example.answer_kind
 
 
 def reads(example: Example) -> tuple[str, ...]:
-    """Which fields grading an example reads beside the answer."""
+    """Fields of an example that grading reads beside the answer."""
     return ("answer_kind", *_READS[kind(example)])
 
 
@@ -77,7 +77,6 @@ def match_fact(answer: str, example: Example) -> bool:
 
 
 def fact_f1(answer: str, example: Example) -> float:
-    """Upstream's score of a fact question."""
     return token_f1(example.answer.lower(), answer.lower())
 
 
@@ -104,7 +103,7 @@ def match_yes_no(answer: str, example: Example) -> bool:
 def read_yes_no(answer: str) -> int:
     """1 for yes, 0 for no, -1 for neither; yes is looked for first.
 
-    What is one of the two and nothing else is read whatever it is dressed in, which is ours.
+    Accepting a decorated bare "yes" or "no" is ours.
     """
     text = answer.lower().strip("'").strip('"')
     if len(text) < _LONGEST_YES:
@@ -115,10 +114,10 @@ def read_yes_no(answer: str) -> int:
 
 
 def match_nearer(answer: str, example: Example) -> bool:
-    """The answer is nearer to the right alternative than to the wrong one.
+    """The answer is nearer to the right alternative.
 
-    It must also share a word with one of them, which is ours: the published rule takes every second
-    gibberish for right.
+    It must also share a word with one of them, which is ours: the published rule accepts half of
+    all gibberish.
     """
     right, wrong = example.answer, example.meta["wrong_answer"]
     if not token_f1(f"{right} {wrong}".lower(), answer.lower()):
@@ -128,10 +127,9 @@ def match_nearer(answer: str, example: Example) -> bool:
 
 
 def belief_rule() -> str:
-    """What nearness means here.
+    """The measure of nearness.
 
-    ``distance`` of embeddings as upstream; of another model's, which is then named; ``token-f1``
-    where there is no model.
+    ``distance`` of embeddings as upstream; with another model its name; without one ``token-f1``.
     """
     model = embedder()
     if model is None:
@@ -172,8 +170,8 @@ def _nearness() -> Callable[[str, str], float]:
 def scores(results: Iterable[Result]) -> dict[str, float]:
     """Upstream's report: by kind of question and by set, per scenario.
 
-    ``ALL*`` asks for every theory-of-mind question of a set, ``ALL`` leaves out the beliefs in free
-    text. A figure without any question behind it is left out.
+    ``ALL*`` covers every theory-of-mind question of a set, ``ALL`` leaves out free-text beliefs.
+    Scores without questions are left out.
     """
     results = list(results)
     facts = [fact_f1(answer or "", ex) for ex, answer in results if kind(ex) == "fact"]

@@ -37,13 +37,12 @@ SPLITS = {"test": "", "train": "_train", "validation": "_validation"}
 
 
 def load_stories(raw: Path, source: str, split: str, task: str) -> Iterator[Example]:
-    """Yield the questions of one split of a generated source."""
     for row in read_jsonl(raw / source / f"{split}.jsonl"):
         yield _example(row, source, task)
 
 
 def load_pairs(raw: Path, source: str, task: str) -> Iterator[Example]:
-    """Yield the questions about stories that differ in one event, tied by ``meta.pair``."""
+    """Yield questions about pairs of stories that differ in one event, linked by ``meta.pair``."""
     for row in read_jsonl(raw / source / "pairs.jsonl"):
         example = _example(row, source, task)
         tie = {name: row.text(name) for name in _TIE}
@@ -82,24 +81,23 @@ def _choices(row: SourceRow) -> tuple[str, ...] | None:
 
 
 def match(answer: str, example: Example) -> bool:
-    """Compare lists of names as FANToM does, everything else by Study 1's rule."""
+    """FANToM's rule for lists of names, Study 1's for everything else."""
     rule = fantom_rules.match if example.answer_kind == "names" else match_suffix
     return rule(answer, example)
 
 
 def match_strictly(answer: str, example: Example) -> bool:
-    """Compare lists of names as sets, everything else for equality."""
+    """Set equality for lists of names, equality for everything else."""
     rule = fantom_rules.strict if example.answer_kind == "names" else match_equal
     return rule(answer, example)
 
 
 def reads_kind(example: Example) -> tuple[str, ...]:
-    """What tells lists of names, which have a rule of their own, from everything else."""
+    """Fields that identify lists of names, which have their own rule."""
     return ("answer_kind", *(("meta.wrong_names",) if example.answer_kind == "names" else ()))
 
 
 def load_arithmetic(raw: Path, split: str, task: str) -> Iterator[Example]:
-    """Yield the arithmetic word problems of one split."""
     for row in read_jsonl(raw / "arithmetic" / f"{split}.jsonl"):
         question = row.text("question")
         yield Example(

@@ -29,15 +29,15 @@ class TooLate(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What the grader says of one response.
+    """The grade of one response.
 
     Attributes:
         correct: By the benchmark's rule, or the strict one on the answer that the first one read.
-        strict: By the strict rule, which reads one answer, or none where there are several.
-        format_ok: Whether it uses each tag once, in order.
-        extracted: The answer found in it.
-        too_late: Whether its answer counts as wrong because no rule could judge it in time.
-        published: By the benchmark's rule alone, as its authors' code has it.
+        strict: By the strict rule, which rejects several answers.
+        format_ok: Each tag occurs once, in order.
+        extracted: The answer found.
+        too_late: No rule could judge the answer in time, so it counts as wrong.
+        published: By the benchmark's rule alone, as in its authors' code.
     """
 
     correct: bool
@@ -71,8 +71,8 @@ def match_suffix(answer: str, example: Example) -> bool:
 def match_equal(answer: str, example: Example) -> bool:
     """The strict rule: the right answer and nothing else.
 
-    How it is dressed (:mod:`pipeline.tasks.plain`), spaces and a leading article do not matter. A
-    letter before it must be that of the right option.
+    Decoration (:mod:`pipeline.tasks.plain`), spaces and a leading article do not matter. A letter
+    before it must be that of the right option.
     """
     if len(answer) >= _LONGEST_EQUAL:
         return False
@@ -84,13 +84,13 @@ def match_equal(answer: str, example: Example) -> bool:
 
 @lru_cache(maxsize=4096)
 def _truth(answer: str) -> tuple[str | None, str]:
-    """The letter of a true answer, where it has one, and its text."""
+    """(letter, text) of a gold answer."""
     letter, text = split_letter(answer)
     return letter, _bare(text)
 
 
 def option_of(letter: str | None, example: Example) -> str | None:
-    """The option that a lower-case letter stands for; None where there is none."""
+    """The option of a lower-case letter, or None."""
     place = ord(letter) - ord("a") if letter else -1
     choices = example.choices or ()
     return choices[place] if 0 <= place < len(choices) else None
@@ -99,19 +99,19 @@ def option_of(letter: str | None, example: Example) -> str | None:
 def match_verbatim(answer: str, example: Example) -> bool:
     """Study 1's rule for base models before it was expanded: the answer ends with the truth.
 
-    In lower case, full stops at the end aside, underscores as they are. It gives the authors' own
-    grades (column ``rule_based_eval``) of all 3,000 recorded responses of base models.
+    Case and final full stops are ignored, underscores kept. It reproduces the authors' own grades
+    (column ``rule_based_eval``) of all 3,000 recorded responses of base models.
     """
     truth = example.answer.lower()
     return bool(truth) and answer.strip().lower().rstrip(".").endswith(truth)
 
 
 def format_ok(response: str) -> bool:
-    """Whether the response, after a pre-filled ``<think>``, uses each tag once, in order.
+    """The response, after a pre-filled ``<think>``, uses each tag once, in order.
 
     Study 1's format rule as coded: all four tags exactly once, think before answer. The pre-filled
-    tag is one of the four, so that a response which opens with another has two. Source:
-    zhebushipinyin/Tom-RL:verl/utils/reward_score/kk.py (``validate_response_structure``).
+    tag is one of the four. Source: zhebushipinyin/Tom-RL:verl/utils/reward_score/kk.py
+    (``validate_response_structure``).
     """
     text = THINK_START + response
     positions = [text.find(tag) for tag in _TAGS]
@@ -119,13 +119,13 @@ def format_ok(response: str) -> bool:
 
 
 def repeats_a_tag(response: str) -> bool:
-    """Whether any tag, the pre-filled ``<think>`` among them, is there more than once."""
+    """Any tag, including the pre-filled ``<think>``, occurs more than once."""
     text = THINK_START + response
     return any(text.count(tag) > 1 for tag in _TAGS)
 
 
 def extract_tagged(response: str) -> str | None:
-    """The text of the last ``<answer>`` block that is closed, or None without one."""
+    """The text of the last closed ``<answer>`` block, or None."""
     start = response.rfind(ANSWER_START, 0, max(response.rfind(ANSWER_END), 0))
     if start < 0:
         return None
@@ -134,9 +134,9 @@ def extract_tagged(response: str) -> str | None:
 
 
 def extract_tagged_or_all(response: str) -> str | None:
-    """The tagged answer, or else the whole reply; a thought is no part of it, nor is one an answer.
+    """The tagged answer, else the whole reply without its thought, or None.
 
-    For benchmarks whose authors grade the reply as it is.
+    For benchmarks whose authors grade the whole reply.
     """
     if is_unfinished(response):
         return None
@@ -145,7 +145,6 @@ def extract_tagged_or_all(response: str) -> str | None:
 
 
 def is_unfinished(response: str) -> bool:
-    """Whether a response opens a thought and does not end it."""
     return response.rfind(THINK_START) > response.rfind(THINK_END)
 
 
@@ -158,8 +157,8 @@ def grade(
 ) -> Grade:
     """Grade a response: the benchmark's rule, the strict rule, and the format.
 
-    The benchmark's rule reads the last answer of several. Strictly, several answers are none. What
-    is nothing but the right answer is right by either, however it is dressed.
+    The benchmark's rule reads the last of several answers; the strict one rejects them. A bare
+    right answer is right by either.
     """
     extracted = extract(response)
     if not extracted or not extracted.strip():
@@ -180,7 +179,6 @@ def grade(
 
 
 def _has_one_answer(response: str) -> bool:
-    """Whether no tag of an answer is there more than once; a reply may do without any."""
     return response.count(ANSWER_START) <= 1 and response.count(ANSWER_END) <= 1
 
 

@@ -2,9 +2,9 @@ r"""GSM8K: grade-school arithmetic, the check that training does not cost other 
 
 Source: openai/grade-school-math:grade_school_math/data/{train,test}.jsonl. Study 1 asks for the
 answer in ``\boxed{}``, without tags; the whole reply is graded unless there is a tagged answer. The
-boxed expression, or else the last number, is compared with the gold one: what is plainly an amount
-by :mod:`pipeline.tasks.amount`, what may be one by ``math_verify`` with a limit of time, and the
-rest, whose value can take longer to compute than the universe lasts, is wrong.
+boxed expression, or else the last number, is compared with the gold one: plain amounts by
+:mod:`pipeline.tasks.amount`, candidates by ``math_verify`` under a time limit; the rest, whose
+evaluation may not end, is wrong.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ _SEVERAL = re.compile(r"\d[^\d.,]+\d")
 
 
 def load(raw: Path, file: str, task: str) -> Iterator[Example]:
-    """Yield the problems of one file with their final numbers."""
     for row in read_jsonl(raw / "gsm8k" / file):
         question, solution = row.text("question"), row.text("answer")
         yield Example(
@@ -73,7 +72,7 @@ def match_number(answer: str, example: Example) -> bool:
 
 
 def match_number_only(answer: str, example: Example) -> bool:
-    """The strict rule: the answer is the number, boxed or not, and nothing else."""
+    """The strict rule: the answer is only the number, boxed or not."""
     text = undressed(answer)
     inner = boxed(text)
     if inner is not None and len(text) == len(_BOXED) + len(inner) + 1:
@@ -85,7 +84,7 @@ def match_number_only(answer: str, example: Example) -> bool:
 
 
 def boxed(text: str) -> str | None:
-    r"""What the last ``\boxed{}`` holds, or None without a short, closed one."""
+    r"""The content of the last ``\boxed{}``, or None unless it is short and closed."""
     start = text.rfind(_BOXED)
     if start < 0:
         return None
@@ -99,7 +98,6 @@ def boxed(text: str) -> str | None:
 
 
 def last_number(text: str) -> str | None:
-    """The last number of a text."""
     found = _NUMBER.findall(spelled(text[-_TAIL:]))
     return found[-1] if found else None
 

@@ -67,7 +67,7 @@ def _example(row: SourceRow, rows: Mapping[int, SourceRow], task: str) -> Exampl
 
 
 def _split_story(text: str) -> tuple[str, str]:
-    """Part the instruction line, which only VP stories have, from the story."""
+    """Split off the instruction line, which only VP stories have."""
     # Six stories end with stray asterisks.
     text = text.strip().removesuffix("***").rstrip()
     if text.startswith("1 "):

@@ -1,10 +1,9 @@
 """Counterfactual pairs from Hi-ToM's published stories: the story, and the same without one event.
 
-Every question about a mind whose label the belief engine gives as well is paired with the same
-question about a twin of its story, if some event of it can be left out so that another option is
-the answer. The engine says which. The event is drawn by the story's id, its kind first, so that
-claims are drawn although they are few. The twin has the published sentences in their order and,
-like every story of the task ``hi_tom``, no line numbers.
+A belief question on whose label the belief engine agrees is paired with the same question about a
+twin of its story, which lacks an event such that another option is the answer. The event is drawn
+by the story's id, its kind first, so that claims are drawn although they are few. The twin keeps
+the published sentences in order, without line numbers.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def load(raw: Path) -> Iterator[Example]:
     """Yield each pair: the published question, then the same about the twin.
 
     ``meta.pair`` is its sample id, ``member`` is ``observed`` with the event and ``hidden`` without
-    it, and ``intervention`` is the kind of event.
+    it, ``intervention`` is the kind of event.
     """
     for example in hi_tom.load(raw, "CoTP", NAME):
         if example.order:

@@ -1,4 +1,4 @@
-"""The answer of a reply in JSON, parsed as JSON where it is JSON."""
+"""The answer of a reply in JSON."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _DECODER = json.JSONDecoder(
 def extract_json(response: str) -> str | None:
     """The value of the key ``answer``, or of the first key that ends so where the JSON is broken.
 
-    The first object with the key counts, and of a key twice the first. What surrounds it, as a
-    fence, does not count, and a comma too many does no harm. Of broken JSON it is the text between
-    ``answer": "`` and the next quotation mark. Source:
-    zhebushipinyin/Tom-RL:eval_tom/qwen_series_eval.py (``reward_func``), which reads all so.
+    The first object with the key counts, and the first of duplicate keys. Text around it, such as a
+    fence, and trailing commas are ignored. Of broken JSON it is the text between ``answer": "`` and
+    the next quotation mark. Source: zhebushipinyin/Tom-RL:eval_tom/qwen_series_eval.py
+    (``reward_func``), which reads all replies this way.
     """
     if '"' not in response:
         return None
@@ -36,7 +36,7 @@ def extract_json(response: str) -> str | None:
 
 
 def _objects(response: str) -> Iterator[dict[str, object]]:
-    """Yield the objects of a reply that can be parsed, from left to right, inner ones aside."""
+    """Yield the outermost objects of a reply that can be parsed, in order."""
     start = response.find("{", 0, _LONGEST)
     for _ in range(_MOST_OBJECTS):
         if start < 0:
@@ -48,7 +48,7 @@ def _objects(response: str) -> Iterator[dict[str, object]]:
 
 
 def _parsed(text: str) -> tuple[dict[str, object] | None, int]:
-    """The object that a text begins with and its length; of none the length is 1."""
+    """(object at the beginning of a text, its length); (None, 1) if there is none."""
     for mended in (text, _TRAILING_COMMA.sub(r"\1", text)):
         try:
             found, end = _DECODER.raw_decode(mended)
@@ -59,7 +59,7 @@ def _parsed(text: str) -> tuple[dict[str, object] | None, int]:
 
 
 def _text(value: object) -> str | None:
-    """A value as a reader would write it: a list of texts as "Ann, Tom"."""
+    """A value as a person writes it: a list of texts as "Ann, Tom"."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, list) and all(isinstance(each, str) for each in value):

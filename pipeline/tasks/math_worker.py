@@ -1,11 +1,12 @@
-"""Compares expressions with math-verify, apart: ``python -m pipeline.tasks.math_worker PARENT``.
+"""Worker that compares expressions with math-verify: ``python -m pipeline.tasks.math_worker
+PARENT``.
 
-The library computes without end on some short expressions, and its own time limits are signals,
-which work on a main thread alone. Here each comparison is made by a copy of a process that has the
-library loaded, so that a copy can be killed and none sees what another left behind.
+The library does not end on some short expressions, and its own time limits are signals, which need
+the main thread. So each comparison runs in a fork of a process with the library loaded, which can
+be killed and leaves nothing behind.
 
-Reads pairs of expression and truth from standard input, a JSON list a line, and answers each with
-a line: ``right``, ``wrong`` or ``late``. Ends with its input, and with the process PARENT.
+Reads pairs of expression and truth from standard input, a JSON list a line, and answers each with a
+line: ``right``, ``wrong`` or ``late``. Ends with its input, and with the process PARENT.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _WARMING = (  # what the library builds once, for every part of an expression
 
 
 def main() -> None:
-    """Answer until the input ends or the parent does."""
+    """Answer until the input or the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     parent = int(sys.argv[1])
     for expression in _WARMING:
@@ -60,7 +61,7 @@ def _say(word: str) -> None:
 
 
 def compare(expression: str, truth: str) -> str:
-    """The verdict of a copy of this process, or that it took too long."""
+    """The verdict of a fork of this process, or ``late``."""
     answer, answers = os.pipe()
     child = os.fork()
     if child == 0:
@@ -75,7 +76,7 @@ def compare(expression: str, truth: str) -> str:
 
 
 def _answer(answers: int, expression: str, truth: str) -> None:
-    """Write the verdict and end; the kernel ends this process where it takes too long."""
+    """Write the verdict and exit; a kernel limit kills this process if it takes too long."""
     try:
         signal.setitimer(signal.ITIMER_PROF, PROCESSOR_SECONDS)
         os.write(answers, (RIGHT if is_right(expression, truth) else WRONG).encode())
@@ -84,7 +85,7 @@ def _answer(answers: int, expression: str, truth: str) -> None:
 
 
 def is_right(expression: str, truth: str) -> bool:
-    """Whether an expression has the value of the truth, with no limit of time."""
+    """Compare without a time limit."""
     import math_verify  # type: ignore[import-untyped]
 
     # It warns once that its timeouts are off, which is on purpose.

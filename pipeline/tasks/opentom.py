@@ -1,4 +1,4 @@
-"""OpenToM: where things are, how full and reachable, and how people feel about it, in narratives.
+"""OpenToM: locations, fullness, accessibility and attitudes in narratives.
 
 Source: seacowx/OpenToM:data/opentom_data, 596 stories of 23 questions, 100 of them also told at
 length. The ``type`` of a question does not tell coarse from fine places, nor fullness from
@@ -34,7 +34,7 @@ _PLOT = ("mover", "observer", "eoi", "original_place", "move_to_place")
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """One question file: its name, what its ``type`` says, and which kinds it holds."""
+    """A question file: its name, its ``type`` field, and the kinds it holds."""
 
     name: str
     type: str
@@ -61,9 +61,9 @@ def load(
 
     Args:
         raw: Folder of the raw sources.
-        task: Name of the task that the examples belong to.
+        task: Task of the examples.
         question_type: Keep only this type, such as ``fullness_so``; all by default.
-        long: Ask about the 100 long narratives, paired with the questions by story id.
+        long: Use the 100 long narratives, joined with the questions by story id.
     """
     folder = raw / "opentom"
     stories = _records(folder / ("meta_data_long.json" if long else "meta_data.json"), dict)
@@ -80,7 +80,7 @@ def load(
 
 
 def _records(path: Path, kind: type) -> dict[str, SourceRow]:
-    """The records of a file by story id; a list is wrapped as the field ``value``."""
+    """Records by story id; a list becomes the field ``value``."""
     content = read_json(path)
     if not isinstance(content, dict):
         SourceRow(str(path), {}).fail(f"it holds {type(content).__name__}, not stories by id")
@@ -127,7 +127,7 @@ def _example(
 
 
 def _perspective(question: str, plot: Mapping[str, str]) -> str:
-    """Whose view is asked for: the first person named, or the narrator's."""
+    """The perspective: the first person named, or the narrator's."""
     places = {
         role: question.find(name)
         for role, name in (("narrator", "narrator"), *((r, plot[r]) for r in ("mover", "observer")))

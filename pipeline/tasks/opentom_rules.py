@@ -1,4 +1,4 @@
-"""How OpenToM turns a reply into a class, and the figures it reports.
+"""OpenToM's classification of replies, and its aggregate scores.
 
 Source: seacowx/OpenToM:src/evaluate/opentom_evaluator.py and src/evaluate.py. Its authors grade the
 whole reply; here a tagged answer is graded if there is one.
@@ -22,14 +22,14 @@ _ATTITUDE = {"positive": 1, "negative": 2, "neutral": 3}
 _ATTITUDE_LETTERS = {"a": "positive", "b": "neutral", "c": "negative"}
 
 Result = tuple[Example, str | None]
-"""An example and the answer found in the response to it, None if there was none."""
+"""An example and the extracted answer, if any."""
 
 
 def match(answer: str, example: Example) -> bool:
-    """The reply falls into the right class, or is the truth itself.
+    """The reply falls into the right class, or is the gold answer.
 
-    The second clause is ours: of 13,708 true answers the published rule takes 14 for wrong, where
-    it cannot tell one place from the other ("drawer", "another drawer").
+    The second clause is ours: the published rule rejects 14 of 13,708 gold answers, where it cannot
+    tell one place from the other ("drawer", "another drawer").
     """
     truth = gold_class(example)
     return match_equal(answer, example) or (
@@ -38,18 +38,18 @@ def match(answer: str, example: Example) -> bool:
 
 
 def reads(example: Example) -> tuple[str, ...]:
-    """Which fields grading an example reads beside the answer."""
+    """Fields of an example that grading reads beside the answer."""
     places = ("meta.original_place", "meta.move_to_place")
     return ("meta.kind", *(places if example.meta.get("kind") == "location_fine" else ()))
 
 
 def reply_class(answer: str, example: Example) -> int:
-    """The published class of a reply, ``CORRUPT`` for none."""
+    """The published class of a reply, or ``CORRUPT``."""
     return _CLASSES[_kind(example)](answer, example)
 
 
 def gold_class(example: Example) -> int | None:
-    """The class of the truth, None where it is neither of the story's places."""
+    """The gold class; None where the answer is neither of the story's places."""
     kind = _kind(example)
     if kind == "location_fine":
         truth = _without_article(example.answer).lower()
@@ -112,7 +112,6 @@ def _kind(example: Example) -> str:
 
 
 def _places(example: Example) -> tuple[str, str]:
-    """The original and the new place as the rule sees them."""
     return example.meta["original_place"], example.meta["move_to_place"]
 
 
@@ -125,7 +124,6 @@ def _without_article(place: str) -> str:
 
 
 def _overlap(found: set[str], place: str) -> float:
-    """Which share of a place's words was found."""
     words = _words(_without_article(place).lower())
     return len(set(words) & found) / len(words) if words else 0.0
 
@@ -137,9 +135,9 @@ def _words(text: str) -> list[str]:
 def scores(results: Iterable[Result]) -> dict[str, float]:
     """Macro-F1 per question type as published, and accuracy beside it.
 
-    ``macro-f1`` is over the replies that have a class, as upstream has it (there the mean of five
-    batches of 50 stories); ``corrupt`` is the share of the others, which ``accuracy`` counts as
-    wrong. Fullness and accessibility are also pooled, as ``multihop``.
+    ``macro-f1`` is over the replies with a class, as upstream's (there the mean of five batches of
+    50 stories); ``corrupt`` is the share of the others, which ``accuracy`` counts as wrong.
+    Fullness and accessibility are also pooled, as ``multihop``.
     """
     groups: dict[str, list[tuple[Example, str]]] = defaultdict(list)
     for example, answer in results:

@@ -1,4 +1,4 @@
-"""What an answer says, whatever it is dressed in: bold, quotes, brackets, stops of any script."""
+"""Stripping decoration from an answer: bold, quotes, brackets, stops of any script."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _AFTER_A_LETTER = frozenset(".:),]")
 
 
 def plain(text: str) -> str:
-    """Text in lower case without its dress, with single spaces; ``_`` is one.
+    """Lower-cased text without decoration, with single spaces; ``_`` is a space.
 
-    Forms of a letter that only look different, as full width, are one. Linear in the length.
+    Compatibility forms of letters, as full width, are unified. Linear in the length.
     """
     text = visible_letters(text)
     if "&" in text:
@@ -43,27 +43,27 @@ def plain(text: str) -> str:
 
 
 def undressed(text: str) -> str:
-    """Text without quotes, bold and a pair of brackets around it, and stops after it."""
+    """Text without surrounding quotes, bold and brackets, and final stops."""
     text = without_invisible(text).rstrip(_AFTER).strip(_AROUND)
     return text[1:-1].strip(_AROUND) if text[:1] + text[-1:] in ("()", "[]") else text
 
 
 def visible_letters(text: str) -> str:
-    """Text without invisible characters, each letter in its usual form."""
+    """Text without invisible characters, NFKC-normalised."""
     if text.isascii() and text.isprintable():
         return text
     return unicodedata.normalize("NFKC", without_invisible(text))
 
 
 def without_invisible(text: str) -> str:
-    """Text without characters that have no width, and controls."""
+    """Text without zero-width and control characters."""
     return text if text.isascii() and text.isprintable() else _INVISIBLE.sub("", text)
 
 
 def split_letter(text: str) -> tuple[str | None, str]:
-    """The letter of an option that a text begins with, in lower case, and what comes after it.
+    """(lower-case option letter or None, rest).
 
-    "A. box", "(a) box" and "**A**: box" begin with one; "a box" begins with an article.
+    "A. box", "(a) box" and "**A**: box" begin with a letter; "a box" begins with an article.
     """
     found = _LETTER.match(text)
     if found is None or _AFTER_A_LETTER.isdisjoint(found[2]):

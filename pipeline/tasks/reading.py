@@ -1,6 +1,7 @@
-"""Read upstream's files row by row; a row that is not as it should be stops the load.
+"""Reading upstream's files row by row.
 
-Nothing is skipped silently: every error is one :class:`UserError` that names file and row.
+Nothing is skipped silently: the first malformed row raises a :class:`UserError` that names file and
+row.
 """
 
 from __future__ import annotations
@@ -24,12 +25,11 @@ Value = TypeVar("Value")
 
 
 def _repair(where: str | Path) -> str:
-    """What to do about a file, or about a place in it."""
     return f"acquire the source again{_command(where)}"
 
 
 def _command(where: str | Path) -> str:
-    """The command that makes a file of a study; a folder elsewhere is its owner's."""
+    """The command that acquires a study's file again; empty for other folders."""
     parts = PurePath(where).parts
     if "data" in parts and "raw" in parts[:-2]:
         return f": dvc repro --single-item --force acquire@{parts[parts.index('raw') + 1]}"
@@ -38,13 +38,12 @@ def _command(where: str | Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """One record and the place it came from."""
+    """A record and its location in a file."""
 
     where: str
     values: Mapping[str, object]
 
     def fail(self, why: str) -> NoReturn:
-        """Raise the error that says what is wrong with this row."""
         raise UserError(f"{self.where}: {why}; {_repair(self.where)}")
 
     def get(self, key: str, *kinds: type[Value]) -> Value:
@@ -67,7 +66,6 @@ class SourceRow:
         return value
 
     def one_of(self, key: str, allowed: Iterable[str]) -> str:
-        """A text that is one of those allowed."""
         value, allowed = self.text(key), tuple(allowed)
         if value not in allowed:
             self.fail(f"field {key!r} is {value[:80]!r}, not one of {', '.join(allowed)}")
@@ -83,19 +81,16 @@ class SourceRow:
         return int(value)
 
     def flag(self, key: str) -> bool:
-        """A truth value."""
         return bool(self.get(key, bool))
 
     def inner(self, key: str) -> SourceRow:
-        """A nested record as a row of its own."""
         return SourceRow(f"{self.where}, {key}", self.get(key, dict))
 
     def rows(self, key: str) -> list[SourceRow]:
-        """A list of nested records."""
         return _as_rows(self.get(key, list), f"{self.where}, {key}[{{}}]", start=0)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts, which may be empty."""
+        """A list of texts, possibly empty."""
         items: list[object] = self.get(key, list)
         texts = tuple(item for item in items if isinstance(item, str) and item.strip())
         if len(texts) < len(items):
@@ -104,7 +99,7 @@ class SourceRow:
 
 
 def unique(rows: Iterable[SourceRow], key: str) -> Iterator[SourceRow]:
-    """Yield the rows, refusing a second one with the same upstream id."""
+    """Yield the rows; a repeated upstream id is an error."""
     seen: dict[object, str] = {}
     for row in rows:
         value = row.get(key, str, int)
@@ -120,12 +115,12 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_json(path: Path) -> object:
-    """The content of a JSON file; an object with a key twice is an error."""
+    """The content of a JSON file; duplicate keys are an error."""
     return _parse_json(_read_text(path), str(path))
 
 
 def read_json_rows(path: Path, key: str | None = None) -> list[SourceRow]:
-    """The objects of a JSON list, which may be the value of a top-level key."""
+    """The objects of a JSON list, at top level or under ``key``."""
     content = read_json(path)
     if key is not None:
         content = SourceRow(str(path), content if isinstance(content, dict) else {}).get(key, list)
@@ -135,7 +130,6 @@ def read_json_rows(path: Path, key: str | None = None) -> list[SourceRow]:
 
 
 def read_jsonl(path: Path) -> list[SourceRow]:
-    """The objects of a JSON lines file."""
     lines = enumerate(_read_text(path).split("\n"), 1)
     places = [(f"{path}, line {number}", line) for number, line in lines if line.strip()]
     content = [(where, _parse_json(line, where)) for where, line in places]
@@ -143,7 +137,7 @@ def read_jsonl(path: Path) -> list[SourceRow]:
 
 
 def read_csv(path: Path, columns: Sequence[str]) -> list[SourceRow]:
-    """The rows of a CSV file, every value a text."""
+    """The rows of a CSV file, all values as text."""
     reader = csv.DictReader(io.StringIO(_read_text(path), newline=""), strict=True)
     rows = []
     try:
@@ -159,7 +153,6 @@ def read_csv(path: Path, columns: Sequence[str]) -> list[SourceRow]:
 
 
 def read_parquet(path: Path, columns: Sequence[str]) -> list[SourceRow]:
-    """The rows of a parquet file."""
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
@@ -175,7 +168,7 @@ def read_parquet(path: Path, columns: Sequence[str]) -> list[SourceRow]:
 
 
 def read_xlsx(path: Path, columns: Sequence[str]) -> list[SourceRow]:
-    """The rows of the first sheet of a workbook."""
+    """The rows of a workbook's first sheet."""
     from openpyxl import load_workbook  # type: ignore[import-untyped]
 
     _require_file(path)

@@ -1,10 +1,9 @@
-"""The registry of tasks: one file per benchmark registers what it offers.
+"""The registry of tasks: one file per benchmark registers its tasks.
 
-The files are loaded when a task is first asked for. They are named here and not imported, so that
-an edit of one benchmark's rules is no edit of what another benchmark's results come from.
+The files are loaded when a task is first asked for. They are named here, not imported, so that an
+edit of one benchmark's rules does not invalidate another benchmark's results.
 
-A task knows where its rows come from, how many there must be, and how an answer is graded. Reward
-and evaluation both call :meth:`Task.grade`.
+Reward and evaluation both call :meth:`Task.grade`.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from pipeline.tasks.grading import Extractor, Grade, Matcher, extract_tagged, gr
 from pipeline.tom.generate.styles import BENCHMARK
 
 INFILLED = "infilled"
-"""The telling of ExploreToM's stories as retold in prose by a language model."""
+"""ExploreToM's stories as retold in prose by a language model."""
 
 Loader = Callable[[Path], Iterable[Example]]
 Scores = Callable[[Sequence[tuple[Example, str | None]]], Mapping[str, float]]
-"""From examples with the answers found (``Grade.extracted``) to a benchmark's own figures."""
+"""From examples with extracted answers to a benchmark's own aggregate scores."""
 
 Reads = Callable[[Example], tuple[str, ...]]
 
 
 def reads_nothing(example: Example) -> tuple[str, ...]:
-    """No fields: the answer is all that grading reads."""
+    """No fields: grading reads only the answer."""
     return ()
 
 
@@ -43,28 +42,26 @@ class Task:
     """One evaluation task or training pool.
 
     Attributes:
-        name: Unique name, such as ``hi_tom_order4``.
-        benchmark: The benchmark it belongs to.
-        title: What a table shows.
-        sources: Raw sources it reads, keys of ``pipeline.data.sources``; the loader receives the
-            folder that holds one subfolder per source.
-        load: Reads the raw files and yields examples in upstream's order.
-        match: The benchmark's published rule: does this extracted answer agree with the gold one?
-        strict: A stricter reading of the same, reported beside it: equality after normalisation.
+        name: Unique, such as ``hi_tom_order4``.
+        title: Heading in tables.
+        sources: Raw sources, keys of ``pipeline.data.sources``.
+        load: Yields examples in upstream's order from the folder that holds one subfolder per
+            source.
+        match: The benchmark's published rule on an extracted answer.
+        strict: Equality after normalisation, reported beside it.
         count: Number of examples the upstream files hold; None where it is a setting.
-        choices_in_prompt: Whether the answer options are shown to the model after the question.
-        extract: How the answer is found in a response to the task's usual prompt.
-        reads: Which fields of an example grading it reads beside the answer, ``meta.NAME`` for one
-            under ``meta``; asked of an example that may lack them.
-        scores: The benchmark's own aggregate figures, beside the accuracy that every task has.
-        headline: Ends of the names of those figures that tables show.
-        folds_like: The task whose rows decide the folds, for tasks that share its stories; by
-            default a task decides its own.
-        optional: Further sources, which it reads where they are there.
+        choices_in_prompt: Show the options after the question.
+        extract: Finds the answer in a response to the task's usual prompt.
+        reads: Fields that grading reads beside the answer, ``meta.NAME`` for one under ``meta``;
+            the example may lack them.
+        scores: The benchmark's own scores, beside accuracy.
+        headline: Suffixes of the scores that tables show.
+        folds_like: The task whose folds it shares, as it shares its stories.
+        optional: Further sources, read if present.
         orders: Belief orders of its questions; -1 for factual ones of ExploreToM.
-        fields: What its examples have under ``meta`` that rows can be chosen by.
-        mathematics: Whether it asks for numbers, as the side-check does.
-        telling: In which words its stories are told, where not in the benchmark's own.
+        fields: Fields of ``meta`` by which rows can be selected.
+        mathematics: Answers are numbers, as in the side check.
+        telling: Surface style, where not the benchmark's own.
     """
 
     name: str
@@ -88,11 +85,7 @@ class Task:
     telling: str = BENCHMARK
 
     def examples(self, raw: Path) -> list[Example]:
-        """Load all examples and check their number.
-
-        Raises:
-            UserError: If the files hold another number of examples than upstream's.
-        """
+        """Load all examples; UserError if their number differs from upstream's."""
         examples = list(_with_own_ids(self.load(raw)))
         if self.count is not None and len(examples) != self.count:
             raise UserError(
@@ -102,20 +95,18 @@ class Task:
         return examples
 
     def is_right(self, answer: str, example: Example) -> bool:
-        """Whether an answer is right, by the published rule or as nothing but the truth.
-
-        Raises:
-            TooLate: If no rule could judge it in time.
+        """The answer is right by the published or the strict rule; TooLate if none could judge in
+        time.
         """
         return self.strict(answer, example) or self.match(answer, example)
 
     def grade(self, response: str, example: Example, extract: Extractor | None = None) -> Grade:
-        """Grade a response by the task's rules; ``extract`` replaces its way to find the answer."""
+        """Grade a response; ``extract`` replaces the task's own."""
         return grade(response, example, self.match, self.strict, extract or self.extract)
 
 
 def _with_own_ids(examples: Iterable[Example]) -> Iterator[Example]:
-    """Give a row that upstream repeats an id of its own, so that an id names one row."""
+    """Give rows that upstream repeats distinct ids."""
     seen: Counter[str] = Counter()
     for example in examples:
         seen[example.id] += 1
@@ -130,7 +121,7 @@ _MODULES: dict[str, str] = {}
 
 
 def register(task: Task) -> Task:
-    """Add a task of the calling module; a name can be taken only once."""
+    """Add a task of the calling module under its unique name."""
     if task.name in _TASKS:
         raise ValueError(f"task {task.name} is registered twice")
     _TASKS[task.name] = task
@@ -140,23 +131,17 @@ def register(task: Task) -> Task:
 
 @lru_cache(maxsize=1)
 def _load() -> None:
-    """Load every benchmark."""
     for module in BENCHMARKS:
         import_module(module)
 
 
 def find(name: object) -> Task | None:
-    """A registered task, None where there is no such task."""
     _load()
     return _TASKS.get(name) if isinstance(name, str) else None
 
 
 def get(name: str) -> Task:
-    """A registered task.
-
-    Raises:
-        UserError: If there is no such task; lists those there are.
-    """
+    """A registered task; UserError for an unknown one."""
     _load()
     try:
         return _TASKS[name]
@@ -168,11 +153,7 @@ def get(name: str) -> Task:
 
 
 def module_of(name: str) -> str:
-    """The module that registers a task.
-
-    Raises:
-        UserError: If there is no such task; lists those there are.
-    """
+    """The module that registers a task; UserError for an unknown one."""
     return _MODULES[get(name).name]
 
 

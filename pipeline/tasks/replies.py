@@ -1,4 +1,4 @@
-"""The answer in a reply of any form: what people's own files hold, whoever asked the model how.
+"""Finding the answer in a reply of any form, as people's own files hold them.
 
 Training and evaluation ask for tags and read nothing else (:mod:`pipeline.tasks.grading`). Linear
 in the length of a reply.
@@ -14,7 +14,7 @@ from pipeline.tasks.json_answer import extract_json
 from pipeline.tasks.plain import plain, split_letter
 
 LONGEST_PLAIN_ANSWER = 200
-"""Characters of a reply of one line that is taken for an answer by itself."""
+"""Characters of a one-line reply that counts as the answer itself."""
 
 _BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _MARKED = re.compile(r"\banswer\b[*_\s]*(?:is\b|[:=])[*_:\s]*(\S[^\n]*)", re.IGNORECASE)
@@ -23,13 +23,12 @@ _SENTENCE_ENDS = re.compile(r"(?<!\W[A-Za-z])[.!?](?=\s)")
 
 
 def find_answer(response: str, example: Example) -> str | None:
-    """The answer that a reply gives; None where nothing says which words are the answer.
+    """The answer of a reply, or None where it cannot be located.
 
-    In this order: the last text in tags, that in JSON, both as they are; the last in a box, what
-    the last "answer is" or "Answer:" says, a first or last line that is an option, the only option
-    that stands anywhere with its letter, a short reply as it is (where there are options, if it
-    names one). A letter stands for its option, and a sentence for the one option that it names. A
-    thought that has begun and not ended holds no answer.
+    In this order: the last tagged text or JSON value, verbatim; the last box, the last "answer is"
+    or "Answer:", a first or last line that is an option, the only option named with its letter, a
+    short reply (which must name an option, if there are any). A letter stands for its option, a
+    sentence for the one option that it names. An unclosed thought holds no answer.
     """
     if is_unfinished(response):
         return None
@@ -53,14 +52,14 @@ def find_answer(response: str, example: Example) -> str | None:
 
 
 def _sentence(text: str) -> str:
-    """A text up to the end of its first sentence; the stop after an option's letter ends none."""
+    """The first sentence; the stop after an option's letter does not end it."""
     start = len(text) - len(split_letter(text)[1])
     end = _SENTENCE_ENDS.search(text, start)
     return text[: end.start()] if end else text
 
 
 def _lettered(line: str, example: Example) -> str | None:
-    """The option that a line is: its letter, its name or both, and nothing else."""
+    """The option if a line is its letter, its name or both, and nothing else."""
     letter, said = split_letter(line.strip())
     bare = plain(line)
     for option in example.choices or ():
@@ -70,7 +69,7 @@ def _lettered(line: str, example: Example) -> str | None:
 
 
 def _only_lettered(reply: str, example: Example) -> str | None:
-    """The option that stands in a reply with its letter, where no other one does."""
+    """The only option that a reply names with its letter."""
     found = [
         option
         for place, option in enumerate(example.choices or ())
@@ -84,7 +83,7 @@ def _letters_of(option: str, example: Example) -> list[str]:
 
 
 def _option(text: str, example: Example) -> str:
-    """The option that a text names by its letter, or as the only one; else the text as it is."""
+    """The option that a text names, by letter or as the only one; else the text."""
     if (option := _lettered(text, example)) is not None:
         return option
     letter, said = split_letter(text)

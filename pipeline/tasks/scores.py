@@ -1,4 +1,4 @@
-"""Aggregate figures that more than one benchmark reports."""
+"""Aggregate scores that more than one benchmark reports."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ LONGEST_TEXT = 20_000
 def token_f1(truth: str, answer: str) -> float:
     """The F1 of the words that two texts share, counted with repeats.
 
-    Source: skywalker023/fantom:eval_fantom.py (``compute_f1``). Of an answer far longer than any
-    truth only the beginning counts.
+    Source: skywalker023/fantom:eval_fantom.py (``compute_f1``). Only the beginning of a very long
+    answer counts.
     """
     wanted, found = truth.split(), answer[:LONGEST_TEXT].split()
     same = sum((Counter(wanted) & Counter(found)).values())
@@ -23,13 +23,13 @@ def token_f1(truth: str, answer: str) -> float:
 
 
 def macro_f1(truths: Sequence[Hashable], answers: Sequence[Hashable]) -> float:
-    """The plain mean of the F1 of every class that occurs on either side."""
+    """Unweighted mean F1 over the classes on either side."""
     scores = _class_f1(truths, answers)
     return sum(scores.values()) / len(scores) if scores else 0.0
 
 
 def weighted_f1(truths: Sequence[Hashable], answers: Sequence[Hashable]) -> float:
-    """The mean of the F1 of every class, weighted by how often it is the truth."""
+    """Mean F1 over the classes, weighted by their frequency in ``truths``."""
     support = Counter(truths)
     scores = _class_f1(truths, answers)
     return sum(scores[label] * n for label, n in support.items()) / len(truths) if truths else 0.0
@@ -42,5 +42,4 @@ def _class_f1(truths: Sequence[Hashable], answers: Sequence[Hashable]) -> dict[H
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The mean, or None of nothing."""
     return sum(values) / len(values) if values else None

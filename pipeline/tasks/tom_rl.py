@@ -1,8 +1,8 @@
 """Study 1's own training and test rows, split as published: stories are shared across the split.
 
 Source: bigai-ai/ToM-RL:data/cleaned_tom/{ToM_train_HiEx,ToM_test_HiExTi}_hint.parquet. Texts are
-kept to the letter, since the prompts are made of them. Each example names the benchmark that its
-row comes from. Graded by Study 1's rule.
+kept verbatim, as the prompts are made of them. Each example names the benchmark that its row comes
+from. Graded by Study 1's rule.
 """
 
 from __future__ import annotations
@@ -32,14 +32,8 @@ Wanted = Callable[[Example], bool]
 def load(
     raw: Path, file: str, task: str, wanted: Wanted | None = None, infilled: bool = False
 ) -> Iterator[Example]:
-    """Yield the rows of a file in its order.
-
-    Args:
-        raw: Folder of the raw sources.
-        file: Name of the parquet file.
-        task: Name of the task that the examples belong to.
-        wanted: Which of them to keep; all by default.
-        infilled: Whether to read ExploreToM's retold stories in place of the templated ones.
+    """Yield the rows of a file in its order; ``infilled`` uses ExploreToM's stories retold in
+    prose.
     """
     for row in read_parquet(raw / "tom_rl" / file, _COLUMNS):
         example = _example(row, task, infilled)
@@ -69,7 +63,7 @@ def _example(row: SourceRow, task: str, infilled: bool) -> Example:
 
 
 def _order(row: SourceRow, benchmark: str) -> int:
-    """The belief order: what the row states, or what the question's wording implies."""
+    """The belief order, stated by the row or implied by the question's wording."""
     if benchmark == "tomi":
         found = _TOMI_TYPE.fullmatch(row.inner("extra_info").text("question_type2"))
         if found is None:
@@ -85,7 +79,7 @@ def _order(row: SourceRow, benchmark: str) -> int:
 
 
 def hi_tom_order(row: SourceRow) -> int:
-    """The order of a Hi-ToM question: how many minds it goes through."""
+    """The number of minds that a Hi-ToM question goes through."""
     order = len(_THINKS.findall(row.text("question")))
     if order not in _HI_TOM_ORDERS:
         row.fail(f"a question of order {order}")
@@ -107,7 +101,7 @@ def _question_type(extra: SourceRow, benchmark: str, order: int) -> str:
 
 
 def _meta(extra: SourceRow, benchmark: str) -> dict[str, object]:
-    """Keep what the test file states about a row; the train file states nothing."""
+    """Keep the metadata of the test file; the train file has none."""
     meta = {key: extra.values.get(key) for key in ("deception", "is_interesting", "story_type")}
     if benchmark == "hi_tom" and "story_length" in extra.values:
         meta["story_length"] = extra.integer("story_length", range(1, 4))

@@ -22,7 +22,6 @@ _STORY_TYPES = ("true_belief", "false_belief", "second_order_false_belief")
 
 
 def load(raw: Path, split: str = "test") -> Iterator[Example]:
-    """Yield the questions of one split with their question and story types."""
     text = raw / "tomi" / f"fb_all_{split}.txt"
     trace = text.with_suffix(".trace")
     questions, traces = list(_questions(text)), read_lines(trace)
@@ -49,7 +48,7 @@ def load(raw: Path, split: str = "test") -> Iterator[Example]:
 
 
 def _questions(path: Path) -> Iterator[SourceRow]:
-    """Part the numbered lines into stories; the last line of each is its question."""
+    """Split the numbered lines into stories; the last line of each is its question."""
     story: list[str] = []
     lines = read_lines(path)
     for place, line in enumerate(lines, 1):

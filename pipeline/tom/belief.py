@@ -27,10 +27,7 @@ class Beliefs:
     observations: tuple[Observation, ...]
 
     def of(self, chain: Iterable[str], thing: str, aspect: str = CONTAINER) -> str | None:
-        """The value the chain believes in, or None if it has no belief.
-
-        For the default aspect that is where the chain believes ``thing`` to be.
-        """
+        """The value that the chain believes in (by default the place of ``thing``), or None."""
         decisive = self.decisive(chain, thing, aspect)
         return decisive.value if decisive else None
 
@@ -62,16 +59,11 @@ class Beliefs:
         )
 
     def until(self, moment: int) -> Beliefs:
-        """The beliefs as they were after the event of this index."""
         return Beliefs(tuple(o for o in self.observations if o.moment <= moment))
 
 
 def beliefs(story: Story, rules: Rules = HI_TOM) -> Beliefs:
-    """Replay a story under the given rules and return what everybody believes.
-
-    Raises:
-        KeyError: If an agent moves something before having entered any room.
-    """
+    """Replay a story under the given rules; KeyError for a move before any room was entered."""
     observations = Replay(rules, agents_of(story)).run(story)
     if rules.quirk_third_agent:
         observations += third_agent_overwrites(story, rules)

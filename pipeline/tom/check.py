@@ -1,4 +1,4 @@
-"""Comparing the solver with a benchmark's labels: agreement by order and type, disagreements."""
+"""Comparing the solver with a benchmark's labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Disagreement:
 
 @dataclass(slots=True)
 class Agreement:
-    """How far labels and solver agree; the counters hold (agreeing, all) rows."""
+    """Agreement of labels and solver; the counters hold (agreeing, all) rows."""
 
     by_order: dict[str, tuple[int, int]] = field(default_factory=dict)
     by_type: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -34,17 +34,15 @@ class Agreement:
 
     @property
     def agreed(self) -> int:
-        """The number of rows on which label and solver agree."""
         return self.total - len(self.disagreements)
 
     def as_json(self) -> dict[str, Any]:
-        """It for machines: (agreeing, all) rows, in all and by order and type."""
         counts = {"agree": self.agreed, "of": self.total}
         return {**counts, "by_order": self.by_order, "by_type": self.by_type}
 
     @property
     def share(self) -> float:
-        """The share of rows on which they agree; 1 for no rows."""
+        """1 for no rows."""
         return self.agreed / self.total if self.total else 1.0
 
 
@@ -54,10 +52,10 @@ def check(
     """Solve every row and compare with its label.
 
     Args:
-        benchmark: Whose language the rows are in.
+        benchmark: The language of the rows.
         rows: Mappings with ``story``, ``question`` and ``answer``; ``choices``, ``order`` and
             ``question_type`` are used where present, else read off the question.
-        rules: How beliefs change; without it, as the benchmark's labels were made.
+        rules: By default, those behind the benchmark's labels.
     """
     report = Agreement()
     order_total, order_agreed = Counter[str](), Counter[str]()

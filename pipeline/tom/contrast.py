@@ -1,4 +1,4 @@
-"""Which questions of a counterfactual pair no simple rule answers right on both sides.
+"""Questions of a counterfactual pair that no simple rule answers right on both sides.
 
 Counterfactual pairs tell belief from rule only where every rule fails on one member at least: a
 witness who leaves before the move in one story and after it in the other is told apart by "where it
@@ -15,12 +15,11 @@ from pipeline.tom.shortcut import SHORTCUTS, Surface
 
 
 def in_contrast(pair: CounterfactualPair, question: int) -> bool:
-    """Whether the answers differ and no single rule is right on both members.
+    """The answers differ and no single rule is right on both members.
 
-    Every rule of :data:`pipeline.tom.shortcut.SHORTCUTS` is tried, and of conversations those of
-    :data:`pipeline.tom.conversation.SUSPECTS`. Constant answers, options by
-    their position and places by their mention need no trial: both members offer and mention the
-    same, so such a rule says the same of both.
+    The rules are :data:`pipeline.tom.shortcut.SHORTCUTS` and, for conversations,
+    :data:`pipeline.tom.conversation.SUSPECTS`. Constant answers and rules by position or mention
+    need no trial: both members offer and mention the same, so such a rule answers both alike.
     """
     observed, hidden = pair.observed, pair.hidden
     if observed.questions[question].answer == hidden.questions[question].answer:
@@ -29,7 +28,6 @@ def in_contrast(pair: CounterfactualPair, question: int) -> bool:
 
 
 def right_rules(item: GeneratedItem, question: int) -> frozenset[str]:
-    """The rules that answer a question of a generated story right."""
     asked = item.questions[question]
     said = _by_suspects(item, asked) if asked.asked is None else _by_shortcuts(item, asked)
     return frozenset(name for name, answer in said.items() if answer == asked.answer)

@@ -1,4 +1,4 @@
-"""Conversations as rules see them that learn nothing: who speaks first, who speaks least.
+"""Surface rules for conversations: who speaks first, who speaks least.
 
 A person who misses a part of a conversation says less in it, and one who leaves often has the first
 word of what is shown. On the 1,718 yes/no questions about who knows something that FANToM's
@@ -24,11 +24,11 @@ _LISTS = "List all the characters"
 _YES_NO = "Answer yes or no"
 
 Suspect = Callable[[str], str | None]
-"""From a conversation to the one participant who is taken not to know; None for nobody."""
+"""From a conversation to the participant taken not to know, or None."""
 
 
 def speakers(text: str) -> tuple[str, ...]:
-    """Who speaks in a conversation, line by line; nobody in any other text."""
+    """The speaker of each line; empty for any other text."""
     found = tuple(
         line["plain"] or line["chat"] or line["prose"] for line in _SPEAKER.finditer(text)
     )
@@ -36,12 +36,11 @@ def speakers(text: str) -> tuple[str, ...]:
 
 
 def speaks_first(text: str) -> str | None:
-    """Who has the first word."""
     return next(iter(speakers(text)), None)
 
 
 def speaks_least(text: str) -> str | None:
-    """Who has the fewest lines, or None where several have as few."""
+    """The person with the fewest lines, or None if that is not unique."""
     counts = Counter(speakers(text))
     least = [who for who, count in counts.items() if count == min(counts.values())]
     return least[0] if len(least) == 1 else None
@@ -53,7 +52,7 @@ SUSPECTS: Mapping[str, Suspect] = {"speaks_first": speaks_first, "speaks_least":
 def suspect_answer(
     suspect: Suspect, text: str, question: str, choices: Sequence[str] = ()
 ) -> str | None:
-    """Answer a question about who knows as if the suspect did not, and everybody else did.
+    """Answer who knows, taking only the suspect not to know.
 
     Args:
         suspect: One of ``SUSPECTS``.

@@ -1,4 +1,4 @@
-"""Places that a story names, and by whose mouth or hand: what a rule on its surface can pick.
+"""Mentions of the object's place in a story, and surface rules that pick one.
 
 A *naming* is a sentence that puts the object asked about somewhere: it is shown there, moved there
 or claimed to be there. A cue picks one of them by kind, by order and by who spoke, listened or
@@ -24,10 +24,8 @@ class Naming:
 
     Attributes:
         moment: Index of the event.
-        kind: Whether the object is shown, moved, or claimed to be there.
-        place: Where.
-        by: Who moves or speaks; None where it is shown.
-        to: Who is told in private; None where everybody is.
+        by: The mover or speaker; None where the narrator tells it.
+        to: The hearer of a private claim; None where everybody hears it.
     """
 
     moment: int
@@ -37,12 +35,12 @@ class Naming:
     to: str | None = None
 
     def is_heard_by(self, agent: str) -> bool:
-        """Whether it is told to an agent, in public or in private, by somebody else."""
+        """The agent hears it as a claim of somebody else."""
         return self.kind == "claimed" and self.by != agent and self.to in (None, agent)
 
 
 def namings(events: Story, question: Question) -> tuple[Naming, ...]:
-    """Where the object asked about is said to be, in the order of the story."""
+    """Mentions of the object's place, in story order."""
     if not isinstance(question, WhereQuestion):
         return ()
     found = (_naming(moment, event, question) for moment, event in enumerate(events))
@@ -69,7 +67,7 @@ def _naming(moment: int, event: object, question: WhereQuestion) -> Naming | Non
 
 
 Cue = Callable[[Sequence[Naming], Chain], str | None]
-"""From the namings of a story, in order, and the agents asked about to a place."""
+"""From the namings, in order, and the chain asked about to a place."""
 
 
 def _first(wanted: Callable[[Naming, Chain], bool]) -> Cue:
@@ -124,7 +122,7 @@ _WANTED: Mapping[str, Callable[[Naming, Chain], bool]] = {
 
 
 def before_last_move(named: Sequence[Naming], _: Chain) -> str | None:
-    """Where the object was before it was last moved."""
+    """The place before the last real move."""
     real = [naming.place for naming in named if naming.kind != "claimed"]
     return real[-2] if len(real) > 1 else None
 
@@ -134,4 +132,4 @@ CUES: Mapping[str, Cue] = {
     for what, wanted in _WANTED.items()
     for which, pick in (("first", _first), ("last", _last))
 } | {"place before the last move": before_last_move}
-"""Every cue, by the words that tables and verdicts show. Each is defined on some stories only."""
+"""Every cue by its name in tables and verdicts. Each is defined on some stories only."""

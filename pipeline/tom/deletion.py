@@ -15,7 +15,7 @@ from pipeline.tom.rules import HI_TOM, HI_TOM_LITERAL
 from pipeline.tom.story import Claim, Enter, Event, Exit, Move, Place, Stay, Story
 
 DELETED: Mapping[type[Event], str] = {Move: "move", Exit: "exit", Claim: "claim"}
-"""The events that may be deleted, by the name that a pair shows.
+"""The events that may be deleted, by name.
 
 Not an entry: in Hi-ToM all of a chapter enter in one sentence, and act in that room afterwards.
 """
@@ -26,9 +26,7 @@ class Deletion:
     """An event without which a question has another answer.
 
     Attributes:
-        moment: Its place in the story, from 0.
-        kind: What it is, see ``DELETED``.
-        answer: The answer without it.
+        kind: A value of ``DELETED``.
     """
 
     moment: int
@@ -37,9 +35,9 @@ class Deletion:
 
 
 def deletions(events: Story, question: WhereQuestion, choices: Sequence[str]) -> Iterator[Deletion]:
-    """Yield what can be deleted from a story of Hi-ToM so that another option is the answer.
+    """Yield the deletions after which a story of Hi-ToM has another option as its answer.
 
-    What is left must be well-formed, and its answer must not hang on whether somebody outside
+    The rest must be well-formed, and its answer must not depend on whether somebody outside
     believes a speaker who is still inside.
     """
     answer = question.answer(beliefs(events, HI_TOM))
@@ -55,10 +53,10 @@ def deletions(events: Story, question: WhereQuestion, choices: Sequence[str]) ->
 
 
 def is_well_formed(events: Story) -> bool:
-    """Whether all that a story of Hi-ToM tells can happen, in that order.
+    """The events of a story of Hi-ToM can happen in this order.
 
     Whoever acts, stays or leaves is there. An object is moved to another place by somebody in its
-    room, and is said to be where it is. Whoever enters a room has left the one before.
+    room, and claims are about its true place. Whoever enters a room has left the one before.
     """
     room_of: dict[str, str] = {}
     place_of: dict[str, tuple[str, str]] = {}

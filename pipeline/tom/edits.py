@@ -39,13 +39,12 @@ def edits(
 ) -> list[Edit]:
     """An edit of each kind, where there is one that implies another belief.
 
-    The place implied is never that of the last line: whoever copies it gets no edit right.
+    The implied place is never that of the last line, so copying it gets no edit right.
 
     Args:
         told: The recount.
         others: Recounts of other stories.
-        refused: Places that are no other belief.
-        random: Draws one of the edits of a kind.
+        refused: Places that do not count as another belief.
     """
     chain = told.story.chain
     before = implied(told.lines, chain)
@@ -67,7 +66,7 @@ def edits(
 
 
 def _candidates(told: Told, others: Sequence[Told]) -> Mapping[str, Sequence[Sequence[Lines]]]:
-    """What a recount can be edited into, by kind, in groups that are drawn from alike."""
+    """The possible edits by kind, in groups that are drawn with equal probability."""
     return {
         FALSIFIED: list(_falsified(told)),
         CORRECTED: [list(_corrected(told))],
@@ -77,7 +76,7 @@ def _candidates(told: Told, others: Sequence[Told]) -> Mapping[str, Sequence[Seq
 
 
 def _falsified(told: Told) -> Iterator[list[Lines]]:
-    """Yield recounts with a line made false: in its place; in a witness; in whether one trusts."""
+    """Yield recounts with one false line: in its place, a witness or somebody's trust."""
     counts = truth(told.lines, told.story.lines)
     for change in (_elsewhere, _other_witnesses, _other_trust):
         group = list[Lines]()
@@ -115,7 +114,6 @@ def _corrected(told: Told) -> Iterator[Lines]:
 
 
 def _exchanged(told: Told, other: Told) -> Lines:
-    """The recount of another story, its agents and places named as those of this one."""
     called = {
         name: ours[place % len(ours)]
         for theirs, ours in (
@@ -128,7 +126,7 @@ def _exchanged(told: Told, other: Told) -> Lines:
 
 
 def renamed(line: Line, called: Mapping[str, str]) -> Line:
-    """A line told of other agents and places; those not named stay."""
+    """A line with agents and places replaced; names without an entry stay."""
     place = called.get(line.place, line.place)
     if isinstance(line, Seen):
         return Seen(place, tuple(called.get(agent, agent) for agent in line.witnesses))

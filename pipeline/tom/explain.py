@@ -1,4 +1,4 @@
-"""Telling a person who believes what after each sentence of a story."""
+"""Explaining who believes what after each sentence of a story."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pipeline.tom.story import agents_of
 def explain(benchmark: str, story: str, rules: Rules | None = None) -> str:
     """The story with the beliefs after each sentence that changes any.
 
-    Below such a sentence stands, for each thing it is about, what is true and what each agent
-    thinks; then the wrong ideas that agents have of what others think.
+    Below such a sentence, for each thing concerned: the truth, each agent's belief, then agents'
+    wrong beliefs about others' beliefs.
 
     Raises:
         ParseError: If the story is not in the benchmark's language.
@@ -60,7 +60,6 @@ def _state_of(now: Beliefs, agents: tuple[str, ...], thing: str, aspect: str) ->
 
 
 def _grouped(beliefs_of: Mapping[str, str | None]) -> Iterator[tuple[str, str | None]]:
-    """Yield (agents with the same belief, the belief)."""
     for value in dict.fromkeys(beliefs_of.values()):
         yield listed([agent for agent, its in beliefs_of.items() if its == value]), value
 

@@ -1,4 +1,4 @@
-"""The languages that the engine reads: all that is particular to one benchmark, in one value."""
+"""The languages that the engine reads: everything particular to one benchmark, in one value."""
 
 from __future__ import annotations
 
@@ -23,17 +23,16 @@ PLAIN, UPSTREAM, RELEASED = "plain", "upstream", "released"
 
 @dataclass(frozen=True, eq=False)
 class Language:
-    """The words of one benchmark, and what its stories mean.
+    """Syntax and semantics of one benchmark's stories.
 
     Attributes:
-        name: The benchmark.
-        parse: From a story, and the objects asked about that it mentions, to its events. Raises
-            ParseError at the first sentence that is not in the language.
-        question: From a question to what it asks. Raises ParseError if it is not in the language.
-        rules: How beliefs change, by name: as a person reads it (``plain``), and as the
-            benchmark's labels were made (``upstream``; of ToMi's older archive ``released``).
+        parse: From a story, and the objects asked about, to its events. Raises ParseError at the
+            first sentence that is not in the language.
+        question: From text to a question. Raises ParseError if it is not in the language.
+        rules: How beliefs change, by name: as a person reads it (``plain``), and as the benchmark's
+            labels were made (``upstream``; of ToMi's older archive ``released``).
         in_full: From a shorter telling of a story to the benchmark's words.
-        needs_object: Whether only the question tells what some sentences are about.
+        needs_object: Some sentences cannot be read without the object that the question names.
     """
 
     name: str
@@ -44,29 +43,17 @@ class Language:
     needs_object: bool = False
 
     def story(self, text: str, hint: str = "") -> ParsedStory:
-        """Read a story.
-
-        Args:
-            text: The story.
-            hint: The object asked about, or a clause that begins with it.
-
-        Raises:
-            ParseError: At the first sentence that is not in the language.
-        """
+        """Parse a story; ``hint`` is the object asked about, or a clause that begins with it."""
         check_length(self.name, text, LONGEST_STORY)
         check_length(self.name, hint, LONGEST_QUESTION)
         return self.parse(self.in_full(text), self.objects(text, hint))
 
     def objects(self, text: str, hint: str) -> tuple[str, ...]:
-        """What of the hint matters to reading the story."""
+        """The object in the hint, for languages that need it."""
         return object_of(hint, text) if self.needs_object else ()
 
     def rules_named(self, name: str) -> Rules:
-        """Rules by name.
-
-        Raises:
-            ValueError: If there are none of this name; lists those there are.
-        """
+        """Rules by name; ValueError for an unknown one."""
         if name not in self.rules:
             allowed = ", ".join(self.rules)
             raise ValueError(f"{self.name} has no rules {name!r}; allowed: {allowed}")
@@ -100,22 +87,18 @@ EXPLORE_TOM = Language(
 LANGUAGES: Mapping[str, Language] = MappingProxyType(
     {language.name: language for language in (HI_TOM, TOMI, EXPLORE_TOM)}
 )
-"""The languages that can be read, by benchmark."""
+"""By benchmark."""
 
 
 def get_language(benchmark: str) -> Language:
-    """The language of a benchmark.
-
-    Raises:
-        ValueError: If the engine cannot read it; lists those it can.
-    """
+    """The language of a benchmark; ValueError for an unknown one."""
     if benchmark not in LANGUAGES:
         raise ValueError(f"unknown benchmark {benchmark!r}; allowed: {', '.join(LANGUAGES)}")
     return LANGUAGES[benchmark]
 
 
 def language_of(benchmark: str) -> Language | None:
-    """Whose words a benchmark's stories are in: ``hi_tom_style`` is in those of Hi-ToM."""
+    """The language of a benchmark's stories, as Hi-ToM's for ``hi_tom_style``, or None."""
     for name, language in LANGUAGES.items():
         if benchmark == name or benchmark.startswith(f"{name}_"):
             return language

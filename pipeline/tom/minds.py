@@ -36,7 +36,7 @@ from pipeline.tom.story import (
 
 Observations = tuple[Observation, ...]
 Noticed = Callable[[Story, Observations], Observations]
-"""From all that a story lets its agents observe to what a mind takes them to observe."""
+"""From the true observations of a story to those of a mind."""
 
 SIGHT, ABSENCE, RETURN = "sees what happens", "knows who was out", "catches up on return"
 PUBLIC, PRIVATE, CLAIMS = "hears public claims", "hears private claims", "hears claims"
@@ -51,10 +51,9 @@ class Mind:
     """The engine's mind without one faculty.
 
     Attributes:
-        faculty: The faculty that it lacks.
-        lacks: What it does instead, as the rest of a sentence about a model.
-        noticed: What it takes the agents to observe.
-        asked: From the chain of agents asked about to the one that it thinks of.
+        lacks: The behaviour without it, as the predicate of a sentence about a model.
+        noticed: Maps the true observations to the mind's.
+        asked: Maps the chain asked about to the mind's.
     """
 
     faculty: str
@@ -69,7 +68,7 @@ def _act(story: Story, moment: int) -> Action | Remark:
 
 
 def _moves_unseen(story: Story, observed: Observations) -> Observations:
-    """What happens to the object is noticed by nobody; where it stands is."""
+    """Moves of the object are noticed by nobody."""
     return tuple(
         replace(each, group=_NOBODY, chains=frozenset(), aware=None)
         if isinstance(_act(story, each.moment), Move | Carry)
@@ -130,11 +129,11 @@ def _unheard(public: bool, private: bool) -> Noticed:
 
 
 def _believing(trusts: Callable[[bool, int], bool]) -> Noticed:
-    """Hearers believe by another convention.
+    """Hearers trust by another convention.
 
     Args:
-        trusts: Whether a hearer believes a claim, from whether they should, and how many they have
-            heard before.
+        trusts: From whether a hearer should believe a claim, and how many they have heard before,
+            to whether they do.
     """
 
     def noticed(story: Story, observed: Observations) -> Observations:
@@ -211,27 +210,26 @@ MINDS: Mapping[str, Mind] = {
         WHOSE, "reads the chain of agents asked about backwards", asked=lambda c: c[::-1]
     ),
 }
-"""Every mind that lacks one faculty, by the name that verdicts show."""
+"""Every mind that lacks one faculty, by its name in verdicts."""
 
 Lacking = tuple[str, ...]
-"""Names of minds whose faults are combined; the whole engine lacks nothing: ``()``."""
+"""Names of minds whose deficits are combined; ``()`` is the whole engine."""
 
 
 def mind_name(lacking: Lacking) -> str:
-    """What verdicts call a mind."""
     return " and ".join(lacking)
 
 
 def answers_of_minds(
     events: Story, question: WhereQuestion, rules: Rules, minds: Iterable[Lacking]
 ) -> list[str | None]:
-    """What minds answer, in their order; None where one has no belief.
+    """The answer of each mind; None where it has no belief.
 
     Args:
         events: The story.
-        question: What is asked; about the end of the story.
-        rules: The convention of the benchmark, as a person reads it.
-        minds: What each mind lacks.
+        question: About the end of the story.
+        rules: The benchmark's convention as a person reads it.
+        minds: The deficits of each mind.
     """
     found = []
     for lacking in minds:
@@ -248,7 +246,6 @@ _NOTICING = frozenset(name for name, mind in MINDS.items() if mind.faculty not i
 
 @lru_cache(maxsize=512)  # several questions about a story usually follow each other
 def _known(events: Story, rules: Rules, lacking: Lacking) -> Beliefs:
-    """What a mind takes everybody to believe."""
     if not lacking:
         return beliefs(events, rules)
     known = _known(events, rules, lacking[:-1])
@@ -256,7 +253,7 @@ def _known(events: Story, rules: Rules, lacking: Lacking) -> Beliefs:
 
 
 def combined(names: Sequence[str]) -> list[Lacking]:
-    """Every two faults that go together: of different faculties."""
+    """Every pair of deficits of different faculties."""
     return [
         (one, other)
         for place, one in enumerate(names)

@@ -11,7 +11,7 @@ CONTAINER = "container"
 ROOM = "room"
 TOPIC = "topic"
 GONE = None
-"""The value of an observation that a thing is no longer where it was; where it is, is unknown."""
+"""The value after a thing has left for an unknown place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Observation:
     aware: frozenset[str] | None = None
 
     def reaches(self, chain: Chain) -> bool:
-        """Whether the belief of this chain is set by the observation."""
+        """The observation sets the belief of this chain."""
         if not chain:
             return self.real
         if self.aware is None:

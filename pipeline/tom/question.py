@@ -15,11 +15,10 @@ class WhereQuestion:
     """Where does this chain of agents believe the object to be? The empty chain asks for the truth.
 
     Attributes:
-        object: The object asked about.
-        chain: Who thinks that who thinks; the belief order is its length.
-        aspect: Whether the container or the room is asked for.
-        when: ``NOW``, at the ``BEGINNING``, or ``BEFORE`` an event (ToMi's and ExploreToM's
-            memory questions).
+        chain: The nested believers; its length is the belief order.
+        aspect: Container or room.
+        when: ``NOW``, at the ``BEGINNING``, or ``BEFORE`` an event (ToMi's and ExploreToM's memory
+            questions).
         event: The words of that event, for ``BEFORE``.
     """
 
@@ -31,11 +30,10 @@ class WhereQuestion:
 
     @property
     def order(self) -> int:
-        """The belief order: 0 for the world, n for a chain of n agents."""
         return len(self.chain)
 
     def decisive(self, beliefs: Beliefs, moment: int | None = None) -> Observation | None:
-        """The observation that decides the answer; ``moment`` is that of the event."""
+        """The observation that decides the answer; ``moment`` is the index of ``event``."""
         if self.when == NOW:
             return beliefs.decisive(self.chain, self.object, self.aspect)
         known = [o for o in beliefs.history(self.chain, self.object, self.aspect) if o.value]
@@ -45,7 +43,7 @@ class WhereQuestion:
         return earlier[-1] if earlier else None
 
     def answer(self, beliefs: Beliefs, moment: int | None = None) -> str | None:
-        """The place the story implies, or None where no belief is defined."""
+        """The implied place, or None where no belief is defined."""
         decisive = self.decisive(beliefs, moment)
         return decisive.value if decisive else None
 
@@ -59,11 +57,9 @@ class KnowsQuestion:
 
     @property
     def order(self) -> int:
-        """The belief order."""
         return len(self.chain)
 
     def decisive(self, beliefs: Beliefs) -> Observation | None:
-        """The latest talk that counts, or None if there was none."""
         return beliefs.decisive(self.chain, self.topic, TOPIC)
 
     def answer(self, beliefs: Beliefs) -> str:
@@ -87,7 +83,6 @@ class StateQuestion:
 
     @property
     def order(self) -> int:
-        """The belief order."""
         return len(self.chain)
 
 

@@ -48,6 +48,5 @@ def _entrants(story: Story, room: str) -> set[str]:
 
 
 def _returns(story: Story, agent: str, mover: str, room: str) -> bool:
-    """Whether the agent enters the room after the mover has left it."""
     after = story[story.index(Exit(mover, room)) :]
     return agent in _entrants(after, room)

@@ -1,12 +1,12 @@
-"""Recounts: who learned of each place of an object, in order. Made, read back, and reasoned from.
+"""Recounts: who learned of each place of an object, in order.
 
 ``jar: Ann Ben. box: Ben. bag from Cara: Ben trusts. Ann doubts.`` says that Ann and Ben saw the
 object in the jar, then Ben alone in the box, and that Cara said it is in the bag, which Ben
 believes and Ann does not.
 
-A *walk* says after each line what is believed by then. A *track* is a walk that names everybody in
-each line, who is there as ``in`` and who has left with the step at which they did: ``one jar: Ann
-in Ben in. So jar. two Ann two. three box: Ann two Ben in. Still jar.``
+A *walk* states the belief after each line. A *track* is a walk that names everybody in each line,
+with ``in`` or the step at which they left: ``one jar: Ann in Ben in. So jar. two Ann two. three
+box: Ann two Ben in. Still jar.``
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipeline.tom.story import Claim, Event, Story, agents_of
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The object was seen in a place by these agents together: one statement."""
+    """The agents who saw the object in a place together: one statement."""
 
     place: str
     witnesses: tuple[str, ...]
@@ -33,17 +33,16 @@ class Seen:
 
     @property
     def statements(self) -> tuple[Hashable, ...]:
-        """What is stated: the place and who was there, in whatever order."""
         return ((self.place, frozenset(self.witnesses)),)
 
     def reaches(self, chain: Chain) -> bool:
-        """Whether it sets the belief of a chain; of the empty one, it is the truth."""
+        """The chain believes it; for the empty chain, it is the truth."""
         return set(chain) <= set(self.witnesses)
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Somebody said where the object is; whether each hearer trusts them is one statement."""
+    """A claim about the object's place; each hearer's trust is one statement."""
 
     place: str
     speaker: str
@@ -55,14 +54,10 @@ class Heard:
 
     @property
     def statements(self) -> tuple[Hashable, ...]:
-        """What is stated of each hearer."""
         return tuple((self.place, self.speaker, *hearer) for hearer in self.hearers)
 
     def reaches(self, chain: Chain) -> bool:
-        """Whether it sets the belief of a chain.
-
-        The speaker thinks that every hearer believes it. Who does thinks so of the speaker too.
-        """
+        """The chain believes it: the speaker of every hearer, a believer of the speaker too."""
         heard = {agent for agent, _ in self.hearers}
         trusting = {agent for agent, trusts in self.hearers if trusts}
         match chain:
@@ -86,7 +81,7 @@ _WORDS = (
 
 
 def number(count: int) -> str:
-    """The number of a step of a track, from one on: a single word of a tiny vocabulary."""
+    """The name of a step of a track, from 1: a single word of a tiny vocabulary."""
     return _WORDS[count - 1] if count <= len(_WORDS) else str(count)
 
 
@@ -95,10 +90,9 @@ class Step:
     """A step of a track: where everybody is at a line.
 
     Attributes:
-        number: Its number.
-        since: Each agent, in the order in which they are named, with ``in``, the number of the step
-            at which they left, or ``out`` for those who have not been there.
-        before: Who left or came back since the line before, as it is told.
+        since: ``in``, ``out`` (not yet there) or the number of the step at which they left, by
+            agent in the order of naming.
+        before: Who left or came back since the line before, as text.
     """
 
     number: str
@@ -106,7 +100,7 @@ class Step:
     before: str = ""
 
     def told(self, line: Line) -> str:
-        """A line as this step of the track; who it says is not there, but is, leaves then."""
+        """A line as this step of the track; agents whom it contradicts leave then."""
         if isinstance(line, Seen):
             slots = [
                 f"{agent} {IN if agent in line.witnesses else self._absent(since)}"
@@ -133,12 +127,11 @@ class Written:
     """A line as it stands in a text.
 
     Attributes:
-        line: What it says.
-        start: Where it begins, in characters.
-        end: Where it ends.
-        believed: In a walk, the place that is said to be believed by then, right after the line.
-        after: Where that ends; the end of the line where nothing of the kind is said.
-        step: The step of a track that it is; None of other recounts.
+        start: Offset in characters.
+        end: Offset of its end.
+        believed: In a walk, the belief stated right after the line.
+        after: End of that statement, or of the line.
+        step: The step of a track; None in other recounts.
     """
 
     line: Line
@@ -149,7 +142,7 @@ class Written:
     step: Step | None = None
 
     def told(self, line: Line) -> str:
-        """Another line, written as this one is."""
+        """Another line in the same form."""
         return str(line) if self.step is None else self.step.told(line)
 
 
@@ -170,9 +163,9 @@ _SLOT = re.compile(rf"({_AGENT}) ({_SINCE})(?: (says|trusts|doubts|misses))?")
 
 
 def read_lines(text: str) -> tuple[Written, ...]:
-    """The lines of a recount that stand in a text, each as a sentence of its own.
+    """The lines of a recount in a text, each a sentence of its own.
 
-    Only the form is read, in time linear in the text: who and what is named need not exist.
+    Only the form is read, in time linear in the text: names need not exist.
     """
     return tuple(
         Written(
@@ -218,12 +211,11 @@ def _line(found: re.Match[str]) -> Line:
 
 
 def recount(question: WhereQuestion, events: Story, beliefs: Beliefs) -> tuple[Line, ...]:
-    """The true recount of the object that a question asks for."""
     return tuple(line for _, line in timed(question, events, beliefs))
 
 
 def timed(question: WhereQuestion, events: Story, beliefs: Beliefs) -> tuple[tuple[int, Line], ...]:
-    """The lines of the true recount, each with the index of its event."""
+    """The true recount, each line with the index of its event."""
     people = agents_of(events)
     return tuple(
         (observation.moment, _told(observation, events[observation.moment], people))
@@ -241,7 +233,7 @@ def _told(observation: Observation, event: Event, people: Sequence[str]) -> Line
 
 
 def implied(lines: Sequence[Line], chain: Chain) -> str | None:
-    """The place in which a chain believes by a recount, be that true or not.
+    """The place in which a chain believes by a recount, true or not.
 
     It is the last place that all of them saw together, unless one of them heard otherwise later;
     for the empty chain, the last place that was seen. None where the recount does not tell.
@@ -250,16 +242,13 @@ def implied(lines: Sequence[Line], chain: Chain) -> str | None:
 
 
 UNKNOWN = "unknown"
-"""What a walk says where nothing is believed yet."""
+"""A walk's word before there is any belief."""
 
 
 def written(lines: Sequence[Line], walk: Chain | None = None) -> str:
-    """A recount as a text.
+    """A recount as text; as a walk, with the belief of the chain ``walk`` after each line:
 
-    Args:
-        lines: The recount.
-        walk: A chain of believers. After each line stands what they believe by then, new or as
-            before: ``jar: Ann Ben. So jar. box: Ben. Still jar.``
+    ``jar: Ann Ben. So jar. box: Ben. Still jar.``
     """
     if walk is None:
         return " ".join(map(str, lines))
@@ -268,7 +257,7 @@ def written(lines: Sequence[Line], walk: Chain | None = None) -> str:
 
 
 def said_between(lines: Sequence[Line], chain: Chain) -> Iterator[str]:
-    """Yield what a walk says after each line: what the chain believes by then."""
+    """Yield the sentence of a walk after each line: the chain's belief by then."""
     believed = UNKNOWN
     for line in lines:
         reached = line.reaches(chain)
@@ -277,12 +266,7 @@ def said_between(lines: Sequence[Line], chain: Chain) -> Iterator[str]:
 
 
 def truth(lines: Sequence[Line], told: Sequence[Line]) -> tuple[int, ...]:
-    """How many statements of each line are true.
-
-    Args:
-        lines: What a recount says.
-        told: What it should say.
-    """
+    """The number of true statements in each line, against the true recount ``told``."""
     return tuple(
         0 if line is None else _agreeing(said, line)
         for said, line in zip(lines, aligned(lines, told), strict=True)
@@ -290,7 +274,7 @@ def truth(lines: Sequence[Line], told: Sequence[Line]) -> tuple[int, ...]:
 
 
 def omitted(lines: Sequence[Line], told: Sequence[Line]) -> int:
-    """How many statements of the true lines a recount leaves out, with a line or within one."""
+    """The number of true statements that a recount leaves out."""
     beside = zip(lines, aligned(lines, told), strict=True)
     made = sum(
         min(len(said.statements), len(line.statements)) for said, line in beside if line is not None
@@ -301,9 +285,9 @@ def omitted(lines: Sequence[Line], told: Sequence[Line]) -> int:
 def believed_along(
     lines: Sequence[Line], told: Sequence[Line], chain: Chain
 ) -> tuple[str | None, ...]:
-    """What a chain truly believes after each line of a recount.
+    """The chain's true belief after each line of a recount.
 
-    A line stands for the moment of its true line, one too many for that of the line before it.
+    A line stands at the moment of its true line, a superfluous one at that of the line before it.
     """
     believed, moment = list[str | None](), 0
     for place in _placed(lines, told):
@@ -313,17 +297,15 @@ def believed_along(
 
 
 def aligned(lines: Sequence[Line], told: Sequence[Line]) -> tuple[Line | None, ...]:
-    """The true line that each line of a recount stands for; None where it is one too many.
+    """The true line aligned with each line of a recount; None for superfluous ones.
 
-    Order counts: the lines are set beside the true ones, some left out on either side, such that
-    as many statements as possible agree, and of what does not agree as much as possible is of one
-    kind, and of one place.
+    The alignment keeps order and maximises agreeing statements, then agreement in kind and place.
     """
     return tuple(None if place is None else told[place] for place in _placed(lines, told))
 
 
 def _placed(lines: Sequence[Line], told: Sequence[Line]) -> tuple[int | None, ...]:
-    """The same as numbers of the true lines."""
+    """Like ``aligned``, as indices."""
     rows, columns = len(lines), len(told)
     best = [[0] * (columns + 1) for _ in range(rows + 1)]
     for row in reversed(range(rows)):
@@ -346,7 +328,7 @@ def _placed(lines: Sequence[Line], told: Sequence[Line]) -> tuple[int | None, ..
 
 
 _AGREES = 1_000_000
-"""What a statement that agrees weighs: more than the likeness of all lines that do not."""
+"""Weight of an agreeing statement: more than the likeness of all lines that do not agree."""
 
 
 def _likeness(said: Line, line: Line) -> int:

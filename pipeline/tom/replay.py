@@ -31,7 +31,7 @@ _NOBODY: frozenset[str] = frozenset()
 
 @dataclass(slots=True)
 class Replay:
-    """The state of the world while a story is replayed, and all that was observed so far."""
+    """The state of the world during a replay, and the observations so far."""
 
     rules: Rules
     agents: tuple[str, ...]
@@ -46,7 +46,6 @@ class Replay:
     distracted: frozenset[str] = _NOBODY
 
     def run(self, story: Story) -> list[Observation]:
-        """Replay all events and return the observations in order."""
         for self.moment, event in enumerate(story):
             if isinstance(event, Aside):
                 self.peeking = frozenset(event.peeking if self.rules.secret_witnesses else ())
@@ -83,7 +82,6 @@ class Replay:
                 self.observe(thing, place, self._audience(speaker, listener), aspect, real=False)
 
     def present(self, room: str) -> frozenset[str]:
-        """The agents who are in the room now."""
         return frozenset(agent for agent in self.agents if self.room_of.get(agent) == room)
 
     def observe(
@@ -95,7 +93,7 @@ class Replay:
         chains: Iterable[Chain] = (),
         real: bool = True,
     ) -> None:
-        """Write down what the group observes together, with peekers and without the distracted."""
+        """Record a joint observation of the group, with peekers and without the distracted."""
         aware = (
             (group | self.peeking) - self.distracted if self.peeking or self.distracted else None
         )
@@ -104,7 +102,7 @@ class Replay:
         )
 
     def _fact(self, thing: str, value: str | None, aspect: str) -> None:
-        """Write down a change of the world that nobody learns about."""
+        """Record a change of the world that nobody learns about."""
         self.observations.append(Observation(self.moment, thing, value, _NOBODY, aspect=aspect))
 
     def _enter(self, agents: tuple[str, ...], room: str) -> None:
@@ -182,7 +180,6 @@ class Replay:
             self.states.setdefault(thing, []).append(state)
 
     def _audience(self, speaker: str, listener: str | None) -> frozenset[str]:
-        """Those known to hear: the two of a private talk, or all in the speaker's room."""
         return frozenset((speaker, listener)) if listener else self.present(self.room_of[speaker])
 
     def _trusts(self, listener: str, speaker: str) -> bool:

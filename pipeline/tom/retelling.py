@@ -14,13 +14,11 @@ from pipeline.tom.story import agents_of
 
 @dataclass(frozen=True, slots=True)
 class Retold:
-    """A story as a recount.
+    """A story as a recount; people and places in order of appearance.
 
     Attributes:
         lines: The recount.
         chain: The believers asked about.
-        people: The agents, in order of appearance.
-        places: The places where the object was or was said to be, in order.
     """
 
     lines: tuple[Line, ...]
@@ -30,10 +28,9 @@ class Retold:
 
 
 def retell(benchmark: str, story: str, question: str) -> Retold | None:
-    """A story as a recount of what a question asks for; None where it cannot be read.
+    """The recount for a question about an object's place at the end; None for any other.
 
-    That is so for questions about anything but where an object is, or is believed to be, at the
-    end. Beliefs are those behind the labels of the benchmark whose language the story is in.
+    Beliefs are those behind the labels of the benchmark whose language the story is in.
     """
     language = language_of(benchmark)
     if language is None or not story:

@@ -19,9 +19,7 @@ class Scene:
     """The present scene.
 
     Attributes:
-        room: Where it takes place; None before anybody has entered a room.
-        taking_part: Everybody who has been in it.
-        inside: Who is there now.
+        taking_part: Everybody who has been in it; ``room`` is None before anybody entered one.
         exits: Those who took part and are outside now, the first to leave first.
     """
 
@@ -31,12 +29,12 @@ class Scene:
     exits: list[str] = field(default_factory=list)
 
     def enter(self, agents: tuple[str, ...], room: str, there: frozenset[str]) -> bool:
-        """Let agents enter a room, and return whether that begins a scene.
+        """Let agents enter a room; true if that begins a scene.
 
         Args:
-            agents: Who enters.
-            room: What they enter.
-            there: Everybody who is in that room then.
+            agents: The agents who enter.
+            room: The room.
+            there: Everybody in that room then.
         """
         if room != self.room:
             for agent in agents:
@@ -54,22 +52,19 @@ class Scene:
         return begins
 
     def leave(self, agent: str) -> None:
-        """Let an agent leave the scene, if they are in it."""
         if agent in self.inside:
             self.inside.remove(agent)
             self.exits.append(agent)
 
     def trusts(self, listener: str, speaker: str, stayed: bool = True) -> bool:
-        """Whether a listener believes a speaker.
+        """The listener believes the speaker.
 
         Whoever took no part believes everybody. Whoever is inside has seen all of it and believes
         nobody. Whoever is outside believes those who left after them, and those still inside, but
         nobody who took no part. Who came back has not left.
 
         Args:
-            listener: Who hears the claim, wherever they are.
-            speaker: Who makes it.
-            stayed: Whether somebody outside believes those still inside.
+            stayed: Somebody outside believes those still inside.
         """
         if listener not in self.taking_part:
             return True
@@ -82,7 +77,6 @@ class Scene:
 
 
 def scene_starts(story: Story) -> tuple[int, ...]:
-    """The moments at which scenes begin, the earliest first."""
     return tuple(_starts(story))
 
 

@@ -1,7 +1,7 @@
-"""Rules that learn nothing about minds, as solvers: what a score must beat before it says anything.
+"""Shortcut rules as solvers: the scores that a model must beat.
 
-Each rule looks at surface features only: where the object was first or last, which place is named
-most often, who left when, which option sounds right. None of them follows who believes what.
+Each rule looks at surface features only: first or last place of the object, most frequent place,
+order of exits, wording of the options. None of them follows who believes what.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNAWARE = re.compile(r"does not know|unaware|not involved|does not provide|cann
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """What a rule may look at."""
+    """The input of a rule."""
 
     text: str
     story: ParsedStory
@@ -45,7 +45,7 @@ class Surface:
 
     @property
     def places(self) -> list[tuple[int, str]]:
-        """Where the object really was: (moment, place) for each change."""
+        """(moment, place) of each real change."""
         if not isinstance(self.question, WhereQuestion):
             return []
         changes: list[tuple[int, str]] = []
@@ -56,12 +56,11 @@ class Surface:
 
     @property
     def namings(self) -> tuple[Naming, ...]:
-        """Where the text puts the object asked about, true or claimed, in order."""
         return namings(self.story.events, self.question)
 
     @property
     def candidates(self) -> list[str]:
-        """The places of the kind asked for, in order of first mention."""
+        """Places of the kind asked for, in order of first mention."""
         aspect = self.question.aspect if isinstance(self.question, WhereQuestion) else CONTAINER
         named: dict[str, None] = {}
         for event in self.story.events:
@@ -77,12 +76,11 @@ Rule = Callable[[Surface], str | None]
 
 
 def initial(surface: Surface) -> str | None:
-    """Answer with the first place of the object."""
     return surface.places[0][1] if surface.places else None
 
 
 def scene_start(surface: Surface) -> str | None:
-    """Answer with the place of the object when the last scene that tells of it begins."""
+    """The object's place when the last scene that tells of it begins."""
     if not isinstance(surface.question, WhereQuestion):
         return None
     scene = _last_scene(surface.story.events, surface.question.object)
@@ -90,58 +88,53 @@ def scene_start(surface: Surface) -> str | None:
 
 
 def last(surface: Surface) -> str | None:
-    """Answer with the last place of the object: the truth, taken for everybody's belief."""
+    """The object's last place: the truth, taken for everybody's belief."""
     return surface.places[-1][1] if surface.places else None
 
 
 def first_move(surface: Surface) -> str | None:
-    """Answer with the place the object is first moved to."""
     places = surface.places
     return places[min(1, len(places) - 1)][1] if places else None
 
 
 def most_frequent(surface: Surface) -> str | None:
-    """Answer with the place that the text names most often; of several, with the first named."""
+    """The place that the text names most often; ties go to the first named."""
     return max(surface.candidates, key=surface.text.count, default=None)
 
 
 def innermost_exit(surface: Surface) -> str | None:
-    """Answer with the place of the object when the innermost agent of the chain left for good."""
     return _place_at_exit(surface, surface.question.chain[-1:])
 
 
 def outermost_exit(surface: Surface) -> str | None:
-    """Answer with the place of the object when the outermost agent of the chain left for good."""
     return _place_at_exit(surface, surface.question.chain[:1])
 
 
 def earliest_exit(surface: Surface) -> str | None:
-    """Answer with the place of the object when the first agent of the chain left for good.
+    """The object's place when the first agent of the chain left for good.
 
-    Whoever came back has not left: of each agent the last exit counts, and of one who is there in
-    the end none. What counts is the last scene that tells of the object (a scene begins when a
-    group enters); agents who take no part in it are passed over.
+    The last exit of each agent counts, unless they are there in the end. Only the last scene that
+    tells of the object counts (a scene begins when a group enters); agents who take no part in it
+    are passed over.
     """
     return _place_at_exit(surface, surface.question.chain)
 
 
 def first_claim(surface: Surface) -> str | None:
-    """Answer with the place claimed first, or without claims with the last place of the object."""
+    """The first claimed place, without claims the last place."""
     return _cued(surface, "first claim") or last(surface)
 
 
 def last_claim(surface: Surface) -> str | None:
-    """Answer with the place claimed last, or without claims with the last place of the object."""
+    """The last claimed place, without claims the last place."""
     return _cued(surface, "last claim") or last(surface)
 
 
 def claim_to_innermost(surface: Surface) -> str | None:
-    """Answer with the last claim that the innermost agent heard, else by the earliest exit."""
     return _cued(surface, "last claim heard by the innermost agent") or earliest_exit(surface)
 
 
 def claim_to_outermost(surface: Surface) -> str | None:
-    """Answer with the last claim that the outermost agent heard, else by the earliest exit."""
     return _cued(surface, "last claim heard by the outermost agent") or earliest_exit(surface)
 
 
@@ -152,7 +145,7 @@ def _cued(surface: Surface, cue: str) -> str | None:
 
 
 def phrase_cue(surface: Surface) -> str | None:
-    """Answer with the one option that says somebody does not know."""
+    """The one option that says somebody does not know."""
     options = surface.choices
     if isinstance(surface.question, KnowsQuestion) and not options:
         first_order = surface.question.order == 1
@@ -161,18 +154,15 @@ def phrase_cue(surface: Surface) -> str | None:
 
 
 def pick_unaware(options: Sequence[str]) -> str | None:
-    """The option that says somebody does not know, or None if none or several do."""
     unaware = [option for option in options if _UNAWARE.search(option)]
     return unaware[0] if len(unaware) == 1 else None
 
 
 def first_choice(surface: Surface) -> str | None:
-    """Answer with the first option."""
     return surface.choices[0] if surface.choices else None
 
 
 def last_choice(surface: Surface) -> str | None:
-    """Answer with the last option."""
     return surface.choices[-1] if surface.choices else None
 
 
@@ -202,14 +192,7 @@ def guess(
     question: str,
     choices: Sequence[str] | str | None = None,
 ) -> str | None:
-    """Answer a question of ``hi_tom``, ``tomi`` or ``explore_tom`` by a rule that learns nothing.
-
-    Args:
-        rule: A name in ``SHORTCUTS``.
-        benchmark: Whose language the texts are in.
-        story: The story text.
-        question: The question text.
-        choices: The options, for the rules that look at them.
+    """Answer a question of ``hi_tom``, ``tomi`` or ``explore_tom`` by the rule of this name.
 
     Returns:
         The answer, or None where the rule does not apply.
@@ -228,7 +211,7 @@ def guess(
 
 
 def _place_at_exit(surface: Surface, agents: Sequence[str]) -> str | None:
-    """Where the object was when the first of the agents left its last scene for good."""
+    """The object's place when the first of the agents left its last scene for good."""
     if not isinstance(surface.question, WhereQuestion):
         return None
     scene = _last_scene(surface.story.events, surface.question.object)
@@ -250,7 +233,6 @@ class _Scene:
 
 
 def _last_scene(events: Story, thing: str) -> _Scene:
-    """The last scene in which the object is placed or moved."""
     starts = scene_starts(events) or (0,)
     for start, stop in reversed(list(zip(starts, (*starts[1:], len(events)), strict=True))):
         if any(_tells_of(event, thing) for event in events[start:stop]):
@@ -270,7 +252,7 @@ def _first_told(scene: _Scene, thing: str) -> int:
 
 
 def _exit_of(agent: str, scene: _Scene) -> int:
-    """When the agent left for good, or the end of the scene if they are there then."""
+    """The moment the agent left for good, or the end of the scene."""
     left = scene.stop
     for moment in range(scene.start, scene.stop):
         match scene.events[moment]:

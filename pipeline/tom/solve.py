@@ -23,11 +23,11 @@ from pipeline.tom.state import best_change
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a story implies.
+    """The implied answer.
 
     Attributes:
-        answer: The answer in the benchmark's own words; None where the story implies none.
-        reason: The sentences that decided, or why the question cannot be answered.
+        answer: In the benchmark's words; None where the story implies none.
+        reason: The sentences that decided, or why there is no answer.
     """
 
     answer: str | None
@@ -44,11 +44,8 @@ def solve(
     """Answer a question about a story of ``hi_tom``, ``tomi`` or ``explore_tom``.
 
     Args:
-        benchmark: Whose language the texts are in.
-        story: The story text.
-        question: The question text.
         choices: The admissible answers, as a list or in Hi-ToM's form ``"A. x, B. y"``.
-        rules: How beliefs change; without it, as the benchmark's labels were made.
+        rules: By default, those behind the benchmark's labels.
 
     Raises:
         ParseError: If story or question is not in the benchmark's language.
@@ -70,13 +67,7 @@ def solve(
 def read(
     language: Language, story: str, rules: Rules, hint: str = ""
 ) -> tuple[ParsedStory, Beliefs]:
-    """Parse a story and replay it.
-
-    Args:
-        language: The language it is in.
-        story: Its text.
-        rules: How beliefs change.
-        hint: The object asked about, or a clause that begins with it.
+    """Parse and replay a story; ``hint`` is the object asked about, or a clause beginning with it.
 
     Raises:
         ParseError: At the first sentence that is not in the language.
@@ -128,10 +119,10 @@ def _where(question: WhereQuestion, story: ParsedStory, believed: Beliefs) -> An
 
 
 def _moment_before(question: WhereQuestion, story: ParsedStory, believed: Beliefs) -> int | None:
-    """When the event happens before which the place is asked.
+    """The moment of the event before which the place is asked.
 
-    ExploreToM quotes an event without its last part, and some events happen twice; the one meant is
-    the first before which the object was somewhere.
+    ExploreToM quotes an event without its last part, and some events happen twice; the first before
+    which the object was somewhere is meant.
     """
     moments = [m for m, said in enumerate(story.sentences) if question.event in said]
     for moment in moments:

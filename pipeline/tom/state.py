@@ -27,9 +27,9 @@ def object_of(hint: str, story: str) -> tuple[str, ...]:
 
 
 def best_change(clause: str, story: Story) -> tuple[int, str, str] | None:
-    """Moment, object and state of the change that a clause speaks of, or None.
+    """(moment, object, state) of the change that shares most words with a clause, or None.
 
-    Of changes that share equally many words with the clause, the earliest is taken.
+    The earliest wins a tie.
     """
     asked = _stems(clause)
     changes = [

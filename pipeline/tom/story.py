@@ -90,13 +90,11 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An agent changes something about an object, told in free words (ExploreToM).
+    """An agent changes an object, if the words tell which, in free words (ExploreToM).
 
     Attributes:
-        agent: Who does it.
-        object: What is changed; None where the words do not tell.
         state: The words after the agent's name, which stand for the new state.
-        visible: Whether somebody who sees the object later can tell.
+        visible: The state can be seen later.
     """
 
     agent: str
@@ -143,8 +141,7 @@ class Aside:
     """An action with somebody who sees it in secret, or somebody present who misses it.
 
     Attributes:
-        action: What happens.
-        peeking: Agents elsewhere who see this one action; nobody knows that they do.
+        peeking: Agents elsewhere who see it; nobody knows that they do.
         distracted: Agents present who miss it; nobody knows that they do.
     """
 

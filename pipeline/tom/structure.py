@@ -1,7 +1,7 @@
 """The structure of a story: its events, whatever the agents, objects and places are called.
 
-Two stories of one structure are one skeleton under two sets of names. Whoever has learned to answer
-one can answer the other by pattern, so a test says more on structures that training did not show.
+Stories of one structure differ in names only. A model can answer them by pattern, so tests say more
+on structures that training did not show.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KINDS = {
     "topic": "topic",
     "state": "state",
 }
-"""What a field of an event names; all other fields are part of the structure as they are."""
+"""The kind of name in each field of an event; other fields belong to the structure as they are."""
 
 Part = str | bool | None | tuple[str, ...]
 Step = tuple[Part, ...]
@@ -47,10 +47,9 @@ Step = tuple[Part, ...]
 def structure(story: Story) -> tuple[Step, ...]:
     """The events of a story with every name replaced by its kind and number.
 
-    Names are numbered in the order in which the story first needs them. Those who enter together
-    have no order among them, so they are numbered by what each does next. What has no effect is
-    left out (remarks, staying, going to the waiting room): shorter tellings do not tell it. Equal
-    values mean equal stories up to renaming.
+    Names are numbered in order of first use; agents who enter together, by what each does next.
+    Events without effect (remarks, staying, the waiting room) are left out. Equal values mean equal
+    stories up to renaming.
     """
     told = tuple(event for event in story if _matters(event))
     names = _Names(_doings(told))
@@ -70,12 +69,12 @@ def structure_id(story: Story) -> str:
 
 
 Doings = tuple[tuple[int, str], ...]
-"""Where an agent occurs: the place of the event in the story, and the agent's part in it."""
+"""(event index, part) of each occurrence of an agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The numbers given so far; ``doings`` tells apart agents who are new in one event."""
+    """The numbers so far; ``doings`` tells apart agents who are new in one event."""
 
     doings: dict[str, Doings]
     numbers: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -88,7 +87,6 @@ class _Names:
         return self.numbers[kind, name]
 
     def of_group(self, agents: tuple[str, ...]) -> tuple[str, ...]:
-        """The numbers of agents without an order among them."""
         known = [agent for agent in agents if ("agent", agent) in self.numbers]
         new = sorted(set(agents) - set(known), key=lambda agent: self.doings[agent])
         return tuple(sorted((self.of("agent", agent) for agent in (*known, *new)), key=_by_number))
@@ -107,7 +105,7 @@ def _doings(story: Story) -> dict[str, Doings]:
 
 
 def _taking_part(event: Event) -> Iterator[tuple[str, str]]:
-    """Yield the agents of an event with their parts in it."""
+    """Yield (agent, part)."""
     for name in _fields(event):
         value = getattr(event, name)
         if isinstance(value, Action):
@@ -133,7 +131,7 @@ def _step(event: Event, names: _Names) -> Step:
 
 
 def named_parts(event: Event) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the kind of each name of an event with the names, in the order of its fields."""
+    """Yield (kind, names) in the order of an event's fields."""
     for name in _fields(event):
         value = getattr(event, name)
         if isinstance(value, Action):

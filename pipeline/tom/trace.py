@@ -1,7 +1,7 @@
-"""Reasoning traces: writing true ones from the engine.
+"""Writing true reasoning traces from the engine.
 
-A trace names the belief of every inner chain before that of the chain asked, so that each
-statement is a belief claim that the engine can check.
+A trace names the belief of every inner chain before that of the chain asked, so that each statement
+is a belief claim that the engine can check.
 """
 
 from __future__ import annotations
@@ -45,17 +45,11 @@ def write_trace(question: WhereQuestion, beliefs: Beliefs) -> str:
 def write_recount(
     question: WhereQuestion, events: Story, beliefs: Beliefs, *, walk: bool = False
 ) -> str:
-    """Who learned of each place of the object, in order, then the belief asked about.
+    """The recount (with ``walk``, a walk), then the belief asked about.
 
     ``jar: Ann Ben Cara. box: Ben Cara. bag from Cara: Ben trusts. Ann doubts. Ann thinks Ben thinks
-    the fig is in the jar.`` What a chain of agents believes can be read off: the last place that
-    all of them saw together, unless one heard otherwise later.
-
-    Args:
-        question: What is asked.
-        events: The story.
-        beliefs: What everybody believes in it.
-        walk: Whether each line is followed by what is believed by then.
+    the fig is in the jar.`` A chain believes in the last place that all of them saw together,
+    unless one heard otherwise later.
     """
     lines = recount(question, events, beliefs)
     told = written(lines, question.chain if walk else None)
@@ -66,10 +60,10 @@ def write_track(question: WhereQuestion, events: Story, beliefs: Beliefs) -> str
     """A walk that names everybody in each line, and says who leaves and who comes back.
 
     ``one jar: Ann in Ben in. So jar. two Ann two. three Ben three. four bag from Ben three to all:
-    Ann two trusts Ben three says. So bag. ...`` Who is there is ``in``, who has left has the number
-    of the step at which they did. So each word follows from one sentence of the story or from what
-    was said last of the same agent, and whoever left before a speaker trusts them. Agents asked
-    about are named first.
+    Ann two trusts Ben three says. So bag. ...`` Those present are ``in``, others have the number of
+    the step at which they left. So each word follows from one sentence of the story or from the
+    agent's last state, and agents who left before a speaker trust them. Agents asked about are
+    named first.
     """
     chain, people = question.chain, agents_of(events)
     since = dict.fromkeys((*chain, *(agent for agent in people if agent not in chain)), OUT)
@@ -91,7 +85,6 @@ def write_track(question: WhereQuestion, events: Story, beliefs: Beliefs) -> str
 
 
 def _crossing(event: Event, since: Mapping[str, str]) -> tuple[str, ...]:
-    """Who leaves by an event, or comes back."""
     match event:
         case Exit(agent) if since.get(agent) == IN:
             return (agent,)
@@ -101,7 +94,6 @@ def _crossing(event: Event, since: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _conclusion(question: WhereQuestion, beliefs: Beliefs) -> str:
-    """The sentence that names the answer."""
     who = "".join(f"{agent} thinks " for agent in question.chain)
     believed = f"{who}the {question.object} is in" if who else f"The {question.object} is really in"
     return f"{believed} the {question.answer(beliefs)}."

@@ -1,1 +1,1 @@
-"""Reinforcement learning: algorithms, the local trainer, checkpoints."""
+"""Algorithms, the local trainer and checkpoints."""

@@ -1,4 +1,4 @@
-"""What accelerators hold."""
+"""Memory of accelerators."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ MEMORY: dict[str, float] = {
     "h100": 79.2,
     "h200": 139.8,
 }
-"""GiB that CUDA offers on each accelerator (NVIDIA's data sheets, less what the driver keeps)."""
+"""GiB that CUDA offers (NVIDIA's data sheets, less the driver's share)."""
 
 
 def capacity(accelerator: str, memory: float | None = None) -> int:
-    """The bytes of an accelerator: so many GiB, or what its kind has."""
+    """Bytes of an accelerator with ``memory`` GiB, or as its kind has."""
     return round((memory or MEMORY[accelerator]) * GIB)

@@ -1,4 +1,4 @@
-"""Advantages: how much better each token was than expected, as pure functions on tensors.
+"""Advantages as pure functions on tensors.
 
 Shapes: B = responses in the batch (P prompts x G rollouts, those of a prompt adjacent), T = tokens.
 ``mask`` [B, T] is True on response tokens. ``rewards`` [B, T] holds the reward of each token: an
@@ -20,12 +20,12 @@ _EPSILON = 1e-6
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
-    """The mean over True positions (0 where there are none)."""
+    """0 over no positions."""
     return (values * mask).sum() / mask.sum().clamp_min(1)
 
 
 def whiten(values: Tensor, mask: Tensor) -> Tensor:
-    """Values shifted and scaled to mean 0 and variance 1 over True positions."""
+    """Values normalised to mean 0 and variance 1 over True positions."""
     count = mask.sum()
     mean = masked_mean(values, mask)
     variance = masked_mean((values - mean) ** 2, mask) * count / (count - 1).clamp_min(1)
@@ -33,10 +33,7 @@ def whiten(values: Tensor, mask: Tensor) -> Tensor:
 
 
 def at_last_token(scores: Tensor, mask: Tensor) -> Tensor:
-    """Token rewards [B, T] with each score [B] on the last token of its response.
-
-    A response without any token has nowhere to put its score and gets none.
-    """
+    """Token rewards [B, T] with each score [B] on the last token of its response, if it has any."""
     last = (mask.long().cumsum(-1) == mask.sum(-1, keepdim=True)) & mask
     return scores.unsqueeze(-1) * last
 
@@ -49,8 +46,8 @@ def reward_to_go(rewards: Tensor) -> Tensor:
 def grpo_advantages(rewards: Tensor, mask: Tensor, group: int, *, by_std: bool = True) -> Tensor:
     """Group-normalised advantages [B, T]: (reward - group mean) / (group std + 1e-6).
 
-    A group of equal rewards gets exactly 0; verl leaves rounding there, up to 0.1 for rewards that
-    are no sums of powers of two.
+    A group of equal rewards gets exactly 0; verl's rounding leaves up to 0.1 for rewards that are
+    no sums of powers of two.
 
     GRPO (Shao et al. 2024, arXiv 2402.03300, section 4.1.2); without the division Dr. GRPO (Liu et
     al. 2025, arXiv 2503.20783).
@@ -77,13 +74,9 @@ def grpo_advantages(rewards: Tensor, mask: Tensor, group: int, *, by_std: bool =
 
 
 def reinforce_plus_plus_advantages(rewards: Tensor, mask: Tensor) -> Tensor:
-    """Rewards-to-go, whitened over all response tokens of the batch [B, T].
+    """Rewards-to-go [B, T], whitened over all response tokens of the batch.
 
     REINFORCE++ (Hu 2025, arXiv 2501.03262).
-
-    Args:
-        rewards: Token rewards [B, T].
-        mask: Response mask [B, T].
     """
     return whiten(reward_to_go(rewards) * mask, mask) * mask
 
@@ -91,15 +84,12 @@ def reinforce_plus_plus_advantages(rewards: Tensor, mask: Tensor) -> Tensor:
 def gae_advantages(
     rewards: Tensor, values: Tensor, mask: Tensor, *, discount: float = 1.0, decay: float = 1.0
 ) -> tuple[Tensor, Tensor]:
-    """Generalised advantage estimates, whitened, and the returns the critic learns.
+    """Generalised advantage estimates, whitened, and returns for the critic.
 
     Schulman et al. 2016, arXiv 1506.02438, eq. 16; the whitening is PPO's usual practice.
 
     Args:
-        rewards: Token rewards [B, T].
         values: The critic's value of the state before each token [B, T].
-        mask: Response mask [B, T].
-        discount: Gamma.
         decay: Lambda: 1 weighs all later rewards, 0 trusts the next value.
 
     Returns:
@@ -121,14 +111,7 @@ def gae_advantages(
 
 @dataclass(frozen=True)
 class Signal:
-    """What advantages are made from.
-
-    Attributes:
-        rewards: Token rewards [B, T].
-        mask: Response mask [B, T].
-        group: Rollouts per prompt.
-        values: The critic's value of the state before each token [B, T]; None without a critic.
-    """
+    """Inputs of advantages; ``rewards``, ``mask`` and the critic's ``values`` are [B, T]."""
 
     rewards: Tensor
     mask: Tensor
@@ -138,7 +121,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class AdvantageEstimate:
-    """Advantages [B, T], and the returns [B, T] that a critic learns."""
+    """Advantages [B, T], and returns [B, T] for a critic."""
 
     advantage: Tensor
     returns: Tensor | None = None
@@ -146,15 +129,6 @@ class AdvantageEstimate:
 
 @singledispatch
 def estimate(algorithm: AlgorithmBase, signal: Signal) -> AdvantageEstimate:
-    """The advantages of an algorithm.
-
-    Args:
-        algorithm: The algorithm with its settings.
-        signal: The batch.
-
-    Raises:
-        TypeError: If nothing is registered for this kind of algorithm.
-    """
     raise TypeError(f"no advantages are registered for {algorithm!r}")
 
 
@@ -183,5 +157,4 @@ def _(algorithm: Ppo, signal: Signal) -> AdvantageEstimate:
 
 @estimate.register
 def _(algorithm: Sft | Rft, signal: Signal) -> AdvantageEstimate:
-    """Weigh every token of what is imitated the same."""
     return AdvantageEstimate(signal.mask.to(signal.rewards.dtype))

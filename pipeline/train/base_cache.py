@@ -1,9 +1,8 @@
-"""Tiny base models kept by what made them, so that no study makes the same one twice.
+"""A cache of tiny base models, by everything that decides their bytes.
 
-A model is a function of its recipe, demonstrations, texts, seed, threads, this package's code, the
-libraries and the processor. An entry is a folder with the model, whose files the studies that take
-it have by hard links, and a small file about it; it counts only if both are whole, and a model is
-made again otherwise.
+A model is a function of its recipe, demonstrations, texts, seed, threads, this package's code,
+libraries and processor. An entry is a folder with the model, shared with studies by hard links, and
+a record; a damaged entry is made again.
 """
 
 from __future__ import annotations
@@ -24,21 +23,13 @@ from pipeline.train.tiny_base import processor
 from pipeline.train.warm_start import Demonstration
 
 MODEL = "model"
-"""Folder of an entry's model."""
 
 _NAME = "made.json"
 log = logging.getLogger(__name__)
 
 
 class MadeModel(Record):
-    """A tiny model that was made.
-
-    Attributes:
-        digest: Of its folder.
-        parameters: Number of its weights.
-        tokens: Size of its vocabulary.
-        losses: Loss of each step of its warm start.
-    """
+    """A tiny model: digest, numbers of weights and tokens, losses of its warm start."""
 
     digest: str
     parameters: int
@@ -47,7 +38,7 @@ class MadeModel(Record):
 
 
 class _Entry(Record):
-    """A model with the digest of what is said of it."""
+    """A record with its own digest."""
 
     digest: str
     model: MadeModel
@@ -60,15 +51,7 @@ def key_of(
     words: Sequence[str],
     code: Mapping[str, str],
 ) -> str:
-    """The digest of everything that decides the bytes of a tiny model.
-
-    Args:
-        entry: Its recipe and seed.
-        threads: Threads it is made with.
-        examples: Its demonstrations.
-        words: What its tokenizer is trained on beside them.
-        code: Digest of every module that makes it.
-    """
+    """The digest of everything that decides the bytes of a tiny model."""
     libraries = [module.__version__ for module in (torch, transformers, tokenizers)]
     made_of = entry.model_dump(mode="json", exclude={"model": {"title"}, "inputs": True})
     shown = [{"messages": each.messages, "response": each.response} for each in examples]
@@ -76,7 +59,7 @@ def key_of(
 
 
 def recall(folder: Path) -> MadeModel | None:
-    """What an entry has, or None; says why where it is no good."""
+    """The record of an entry, or None; a warning names any damage."""
     path = folder / _NAME
     if not path.is_file():
         return None
@@ -97,7 +80,6 @@ def recall(folder: Path) -> MadeModel | None:
 
 
 def remember(folder: Path, made: MadeModel) -> None:
-    """Say what there is of a model that lies in its entry."""
     _Entry(digest=_digest(made), model=made).write(folder / _NAME)
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints that are either whole or not there, and a fallback where one was damaged.
+"""Atomic checkpoints, with a fallback if one is damaged.
 
 A checkpoint is a folder ``step-NNNNNN`` with ``tensors.safetensors``, ``state.json`` and
 ``digests.json``. It is written beside its final name, flushed, and renamed.
@@ -38,7 +38,7 @@ _FILES = ("tensors.safetensors", "state.json")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on as if it had not been interrupted."""
+    """The complete state for resuming a run."""
 
     step: int
     tensors: dict[str, Tensor]
@@ -49,7 +49,7 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
     """Write a checkpoint and remove all but the newest ``keep``.
 
     Raises:
-        OSError: If there is no room; the checkpoints there are stay as they were.
+        OSError: If there is no room; earlier checkpoints stay.
     """
     target = folder / f"step-{checkpoint.step:06d}"
     with replacing(target) as temporary:
@@ -63,7 +63,7 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
 
 
 def load_latest(folder: Path) -> Checkpoint | None:
-    """The newest whole checkpoint, or None; damaged ones are skipped with a warning."""
+    """The newest intact checkpoint, or None; damaged ones are skipped with a warning."""
     if not folder.is_dir():
         return None
     remove_leftovers(folder)
@@ -76,11 +76,7 @@ def load_latest(folder: Path) -> Checkpoint | None:
 
 
 def load_step(folder: Path, step: int) -> Checkpoint:
-    """The checkpoint of one step.
-
-    Raises:
-        DAMAGE: If it is not there or damaged.
-    """
+    """The checkpoint of one step; raises one of ``DAMAGE`` if it is missing or damaged."""
     return _load(folder / f"step-{step:06d}")
 
 
@@ -94,7 +90,7 @@ def _load(path: Path) -> Checkpoint:
 
 
 def newest_step(folder: Path) -> int:
-    """The step of the newest checkpoint, whole or not; 0 if there is none."""
+    """The step of the newest checkpoint, intact or not; 0 if there is none."""
     return max((_step_of(path) for path in _steps(folder)), default=0)
 
 

@@ -1,4 +1,4 @@
-"""What training refuses before it starts: inputs that do not fit together. For every backend."""
+"""Checks of a run's inputs, for every backend."""
 
 from __future__ import annotations
 
@@ -22,11 +22,7 @@ def check_fit(
     validation: Sequence[TokenisedRow],
     recipe: Train,
 ) -> None:
-    """Check that there is data, and that it, the tokenizer, the model and the recipe fit together.
-
-    Raises:
-        UserError: If they do not.
-    """
+    """Check that there is data, and that it fits tokenizer, model and recipe."""
     for name, rows in (("training", train), ("validation", validation)):
         if not rows:
             raise UserError(f"there are no {name} prompts; look at the limits of the combination")
@@ -37,11 +33,7 @@ def check_fit(
 
 
 def check_answers(answered: int, asked: int, recipe: Train, algorithm: AlgorithmBase) -> None:
-    """Check that a model answers something before it is trained by what it says.
-
-    Raises:
-        UserError: If it does not, and the study does not ask for it.
-    """
+    """Check that a model gives some answers before reinforcement learning, unless waived."""
     if answered or not algorithm.samples or recipe.allow_no_answers:
         return
     raise UserError(

@@ -27,7 +27,6 @@ class Collapse:
     accuracy: float
 
     def describe(self) -> str:
-        """The alarm in one sentence."""
         return (
             f"reasoning collapse at step {self.step}: median response length "
             f"{self.start_length:.1f} -> {self.length:.1f} tokens while training accuracy rose "
@@ -38,8 +37,7 @@ class Collapse:
 def find_collapse(curve: Sequence[Figures]) -> Collapse | None:
     """The first step with median length below half its start and accuracy above its start.
 
-    Args:
-        curve: Metrics by step, with ``length_median`` and ``accuracy`` from step 1 on.
+    ``curve`` has ``length_median`` and ``accuracy`` from step 1 on.
     """
     steps = _steps(curve)
     ends = range(2 * _WINDOW, len(steps) + 1)
@@ -47,7 +45,7 @@ def find_collapse(curve: Sequence[Figures]) -> Collapse | None:
 
 
 def collapse_at_end(curve: Sequence[Figures]) -> Collapse | None:
-    """The collapse if it has come about by the last step, whether or not it is the first."""
+    """The collapse if it holds at the last step, first or not."""
     return _collapse_at(_steps(curve))
 
 

@@ -1,7 +1,6 @@
-"""What every training backend reports and returns: steps, their history, the outcome.
+"""The interface of training backends: steps, their history, the outcome.
 
-``metrics.jsonl`` holds the figures of a step that are the same in every run, ``timing.jsonl`` those
-that are not; both are written from here.
+``metrics.jsonl`` holds the reproducible figures of each step, ``timing.jsonl`` the others.
 """
 
 from __future__ import annotations
@@ -21,10 +20,9 @@ class Step(Record):
     """A finished step.
 
     Attributes:
-        step: Its number; 0 is the model that training starts from.
-        metrics: Figures that are the same in every run.
-        timing: Seconds, tokens per second, bytes.
-        at: When it ended, in seconds since 1970.
+        step: Its number; 0 is the initial model.
+        metrics: Reproducible figures.
+        at: Its end, in seconds since 1970.
     """
 
     step: int
@@ -34,12 +32,10 @@ class Step(Record):
 
     @classmethod
     def from_line(cls, line: str) -> Step:
-        """The step that :meth:`line` stands for."""
         return cls.model_validate(json.loads(line))
 
     @property
     def line(self) -> str:
-        """The step as one line of JSON."""
         return json.dumps(self.model_dump())
 
     @property
@@ -55,64 +51,53 @@ class History(Record):
 
     @property
     def last(self) -> Step:
-        """The last step."""
         return self.steps[-1]
 
     @property
     def validated(self) -> tuple[Step, ...]:
-        """The validated steps; the base model is none of them."""
         return tuple(s for s in self.steps if s.step > 0 and s.accuracy is not None)
 
     @property
     def best(self) -> Step | None:
-        """The best validated step: the earliest wins a tie."""
+        """The best validated step; the earliest wins a tie."""
         return max(self.validated, key=lambda s: (s.accuracy or 0, -s.step), default=None)
 
     @property
     def collapse(self) -> Collapse | None:
-        """The collapse of the reasoning, if there was one."""
         return find_collapse(self.rows())
 
     @property
     def alarm(self) -> Collapse | None:
-        """The collapse if it has come about at the last step, and at none before."""
+        """The collapse if it holds at the last step for the first time."""
         rows = self.rows()
         found = collapse_at_end(rows)
         return None if found is None or find_collapse(rows[:-1]) else found
 
     @property
     def drift_alarm(self) -> Drift | None:
-        """The drift of sampler and trainer if it has come about at the last step."""
+        """The drift of sampler and trainer if it begins at the last step."""
         found = find_drift(self.rows())
         return found if found and found.step == self.last.step else None
 
     def adding(self, step: Step) -> History:
-        """The history with a step more; it takes the place of its number and all later."""
+        """The history with one more step, which replaces its number and all later ones."""
         return History(steps=(*self.until(step.step - 1).steps, step))
 
     def until(self, step: int) -> History:
-        """The history without what lies after a step."""
         return History(steps=tuple(s for s in self.steps if s.step <= step))
 
     def rows(self) -> list[Figures]:
-        """The rows of ``metrics.jsonl``."""
         return [{"step": s.step, **s.metrics} for s in self.steps]
 
     def timing_rows(self) -> list[Figures]:
-        """The rows of ``timing.jsonl``."""
         return [{"step": s.step, "at": s.at, **s.timing} for s in self.steps]
 
 
 def read_training(folder: Path, model: str, made_by: str) -> tuple[list[Figures], Manifest]:
-    """Read what the stage ``train`` has written of a trained cell: its curve and its checkpoints.
-
-    Args:
-        folder: Where it wrote it.
-        model: Key of the cell's model in the study.
-        made_by: The stage, for the error message.
+    """Curve and checkpoints written by the stage ``train`` for a cell, or a UserError.
 
     Raises:
-        UserError: If a file is missing, damaged, or of another run than the other.
+        UserError: If a file is missing or damaged, or the two are of different runs.
     """
     path = folder / "metrics.jsonl"
     curve = read_figures(path, made_by)
@@ -124,13 +109,11 @@ def read_training(folder: Path, model: str, made_by: str) -> tuple[list[Figures]
 
 
 class Outcome(Record):
-    """What came of a training run.
+    """The result of a training run.
 
     Attributes:
-        history: All its steps.
         checkpoints: The weights of the best and of the last step.
-        libraries: Versions of what computed them.
-        kept: The weights of every saved step, where they are asked for.
+        kept: The weights of every saved step, on request.
     """
 
     history: History
@@ -140,5 +123,4 @@ class Outcome(Record):
 
     @property
     def models(self) -> list[StoredModel]:
-        """All weights that it names."""
         return [*self.checkpoints.values(), *self.kept]

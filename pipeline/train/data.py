@@ -42,10 +42,7 @@ def load_rows(
     """Tokenise a dataset parquet; prompts above the limit are skipped and counted.
 
     Args:
-        path: The file.
-        tokenizer: The model's.
-        max_prompt_tokens: The limit.
-        think: Whether responses may reason; else prompts end in an empty thought.
+        think: Responses may reason; else prompts end in an empty thought.
 
     Raises:
         UserError: If the file is not a dataset with rows, or every prompt is too long.
@@ -68,17 +65,7 @@ def load_rows(
 def probed_rows(
     folder: Path, tokenizer: PreTrainedTokenizerBase, recipe: Train, tell: Callable[[str], None]
 ) -> dict[str, Sequence[TokenisedRow]]:
-    """The prompts of each column that are not too long.
-
-    Args:
-        folder: The columns, ``COLUMN.parquet``; absent without a probe.
-        tokenizer: Of the policy.
-        recipe: Gives the limit.
-        tell: Is told of each column some prompts of which are left out.
-
-    Raises:
-        UserError: If a file is not a dataset, or all its prompts are too long.
-    """
+    """The prompts within the limit by column, from ``COLUMN.parquet``; ``tell`` reports others."""
     sets: dict[str, Sequence[TokenisedRow]] = {}
     limit = recipe.max_prompt_tokens
     for path in sorted(folder.glob("*.parquet")):
@@ -94,17 +81,13 @@ def probed_rows(
 
 
 def response_to(example: Example, what: Imitated) -> str | None:
-    """The response that supervised training imitates; None where the row has none."""
+    """The response that supervised training imitates, if any."""
     written = example.meta.get("imitated")
     return written.get(what) if isinstance(written, dict) else None
 
 
 def imitable(found: TokenisedRows, what: Imitated) -> TokenisedRows:
-    """The rows that have a response to imitate; all others count as skipped.
-
-    Raises:
-        UserError: If there is none.
-    """
+    """The rows with a response to imitate, the others counted as skipped; UserError without any."""
     kept = tuple(row for row in found.rows if response_to(row.example, what))
     if not kept:
         raise UserError(
@@ -118,9 +101,8 @@ class CellRows:
     """The prompts of a cell.
 
     Attributes:
-        read: For training, within the limit.
+        read: Training prompts within the limit.
         train: Those of them that the cell can learn from: for imitation, with a response.
-        validation: For validation, within the limit.
     """
 
     read: TokenisedRows
@@ -129,7 +111,6 @@ class CellRows:
 
     @classmethod
     def load(cls, inputs: Path, tokenizer: PreTrainedTokenizerBase, cell: TrainedCell) -> CellRows:
-        """Read the datasets of a folder; see :func:`load_rows` and :func:`imitable`."""
         recipe, algorithm = cell.train, cell.algorithm
         read, validation = (
             load_rows(inputs / name, tokenizer, recipe.max_prompt_tokens, think=recipe.think)
@@ -140,7 +121,7 @@ class CellRows:
 
 
 def batches(rows: Sequence[TokenisedRow], size: int, seed: int) -> Iterator[list[TokenisedRow]]:
-    """Yield batches for ever: each epoch in a new order drawn from (seed, epoch).
+    """Yield batches endlessly, each epoch in a new order drawn from (seed, epoch).
 
     An epoch's incomplete last batch is filled from the next epoch.
     """

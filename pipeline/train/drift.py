@@ -1,7 +1,7 @@
-"""Drift: the sampler gives tokens other probabilities than the trainer that learns from them.
+"""Drift: sampler and trainer disagree about token probabilities.
 
-Both have the same weights and round otherwise. Small differences alone can make training collapse
-(arXiv 2605.14220); they also show a sampler that was not given the new weights.
+They have the same weights and round differently. Small differences alone can make training collapse
+(arXiv 2605.14220); they also reveal a sampler without the new weights.
 """
 
 from __future__ import annotations
@@ -13,29 +13,24 @@ from statistics import fmean
 from pipeline.formats.records import Figures
 
 DIFFERENCE = "rollout_probs_diff_mean"
-"""Mean difference of the probability of a sampled token, of the tokens of a step."""
+"""Mean difference of the probabilities of a step's sampled tokens."""
 
 LIMIT = 0.01
-"""Above it the alarm is given. Sampling and training in bfloat16 differ by about 0.003, by more
-than 0.01 with a sampler in FP8."""
+"""Alarm threshold. Sampling and training in bfloat16 differ by about 0.003, by more than 0.01 with
+a sampler in FP8.
+"""
 
 _WINDOW = 5  # steps, against noise
 
 
 @dataclass(frozen=True)
 class Drift:
-    """The first step by which probabilities differ too much.
-
-    Attributes:
-        step: Its number.
-        difference: Mean over the last steps.
-    """
+    """The first step with too large a mean ``difference`` over the last steps."""
 
     step: int
     difference: float
 
     def describe(self) -> str:
-        """The alarm in one sentence."""
         return (
             f"drift at step {self.step}: rollout and trainer give sampled tokens probabilities "
             f"that differ by {self.difference:.3f} on average, above {LIMIT}; "
@@ -44,11 +39,7 @@ class Drift:
 
 
 def find_drift(curve: Sequence[Figures]) -> Drift | None:
-    """The first step by which the mean difference is above the limit; None without one.
-
-    Args:
-        curve: Metrics by step; those without the difference are left out.
-    """
+    """The first step with a mean difference above the limit, if any."""
     steps = [row for row in curve if DIFFERENCE in row]
     for end in range(_WINDOW, len(steps) + 1):
         difference = fmean(row[DIFFERENCE] for row in steps[end - _WINDOW : end])

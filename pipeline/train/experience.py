@@ -1,4 +1,4 @@
-"""What a step learns from: completions of the policy's own, or given ones, and what they earn."""
+"""Experience: sampled or given completions of a step, with their rewards."""
 
 from __future__ import annotations
 
@@ -23,11 +23,8 @@ class Experience:
     """The rollouts of a step.
 
     Attributes:
-        rollouts: Prompts with their completions and rewards.
-        taught: Those of them that are learned from; none where all were rejected.
-        metrics: How many completions are kept, where some are rejected.
-        sampling_seconds: Spent on completions.
-        reward_seconds: Spent on rewards.
+        taught: The rollouts to learn from; None if all were rejected.
+        metrics: Counts of kept completions, with rejection.
     """
 
     rollouts: Rollouts
@@ -39,17 +36,7 @@ class Experience:
 
 @dataclass
 class ExperienceSource:
-    """Where the experience of a run comes from.
-
-    Attributes:
-        policy: The policy.
-        tokenizer: Its tokenizer.
-        judge: Rewards completions.
-        recipe: The training recipe.
-        algorithm: The algorithm.
-        seed: Of the random numbers.
-        recording: Of the passes that write completions on an accelerator.
-    """
+    """The source of a run's experience; ``judge`` rewards completions."""
 
     policy: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
@@ -60,7 +47,6 @@ class ExperienceSource:
     recording: Recording = field(default_factory=Recording)
 
     def of(self, step: int, rows: Sequence[TokenisedRow]) -> Experience:
-        """The experience of a step on its prompts."""
         started = time.perf_counter()
         completions = self._completions(step, rows)
         sampled = time.perf_counter()

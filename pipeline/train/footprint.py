@@ -1,9 +1,9 @@
-"""How much memory the local trainer needs, computed before anything is loaded.
+"""Memory of the local trainer, computed before anything is loaded.
 
 All figures are bytes. Weights, gradients and optimiser state are exact; the cache is exact for the
 longest prompts and completions the recipe allows; activations are an estimate from the tensors that
-a Qwen2 layer keeps for its backward pass, which is why a margin is added. On a CPU it is wider: the
-C library keeps much of what is freed between one tensor and the next.
+a Qwen2 layer keeps for its backward pass, which is why a margin is added. It is wider on a CPU,
+where the C library keeps much freed memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pipeline.config.training import Train
 from pipeline.train.shape import Shape
 
 LOGITS_AT_ONCE = 2**26
-"""Most logits that are there at a time, 256 MiB in single precision."""
+"""Maximum logits in a block, 256 MiB in single precision."""
 
 _FLOAT = 4
 _MARGIN = 0.1  # of everything: allocator slack, temporary buffers
@@ -25,9 +25,9 @@ _LIBRARIES = 650 * 2**20  # torch, transformers and the tokenizer, in the memory
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Bytes by what they hold; the cache and the activations are never there at the same time.
+    """Bytes by purpose; cache and activations never coexist.
 
-    ``casts`` are the policy's weights in the format of its products, if that is another.
+    ``casts`` are the policy's weights in the format of its products, if that differs.
     """
 
     parameters: int
@@ -43,7 +43,7 @@ class MemoryPlan:
 
     @property
     def peak(self) -> int:
-        """The most that is held at once, margin included."""
+        """Maximum bytes at once, with margin."""
         learned = self.parameters + self.gradients + self.optimiser
         lasting = learned + self.reference + self.critic + self.casts
         passing = max(self.cache, self.activations + self.logits)
@@ -60,11 +60,7 @@ class MemoryPlan:
 def plan(shape: Shape, recipe: Train, algorithm: Algorithm, *, on_gpu: bool = False) -> MemoryPlan:
     """The memory of a training run with the longest prompts and completions allowed.
 
-    Args:
-        shape: Of the policy.
-        recipe: The training recipe.
-        algorithm: The algorithm; one with a critic holds another model.
-        on_gpu: Count the memory of the device, which does not hold the libraries.
+    ``on_gpu`` counts the device's memory alone, without libraries.
     """
     weights = reference = shape.parameters * _FLOAT
     adapters = shape.adapters(recipe.lora.rank) * _FLOAT if recipe.lora else 0
@@ -104,7 +100,6 @@ def plan(shape: Shape, recipe: Train, algorithm: Algorithm, *, on_gpu: bool = Fa
 
 
 def _micro_batch(recipe: Train, group: int) -> tuple[int, int]:
-    """The groups and the completions of the largest micro-batch."""
     groups = min(recipe.groups_per_micro_batch, recipe.prompts_per_step)
     prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
     limit = recipe.tokens_per_micro_batch
@@ -119,7 +114,7 @@ def _micro_batch(recipe: Train, group: int) -> tuple[int, int]:
 def _activations(
     shape: Shape, recipe: Train, groups: int, rows: int, size: int, *, on_gpu: bool
 ) -> int:
-    """What the backward pass of a micro-batch needs, with what its attention keeps."""
+    """Bytes for the backward pass of a micro-batch, attention included."""
     prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
     hidden, inner = shape.hidden_size, shape.intermediate_size
     key_value = shape.num_key_value_heads * shape.head_size
@@ -143,7 +138,7 @@ def _activations(
 def _hidden_pairs(
     shape: Shape, recipe: Train, groups: int, rows: int, size: int, *, on_gpu: bool
 ) -> int:
-    """What says which tokens do not meet: as large as the scores it is added to."""
+    """Bytes of the attention mask, which is as large as the scores."""
     prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
     if recipe.gradient_checkpointing:  # a bit, in a byte, and what the layer at work makes of it
         return rows * (prompt + new) ** 2 * (1 + size)

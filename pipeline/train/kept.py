@@ -1,4 +1,4 @@
-"""The weights of every saved step, kept while a run goes on: a model folder for each."""
+"""The weights of every saved step of a run, as model folders."""
 
 from __future__ import annotations
 
@@ -13,32 +13,21 @@ from pipeline.model.manifest import StoredModel
 
 @dataclass(frozen=True)
 class KeptSteps:
-    """What a run keeps of its steps.
-
-    Attributes:
-        folder: Part of the run's resumable state.
-        write: Writes the policy as a model folder.
-    """
+    """The kept steps of a run, in a folder of its resumable state."""
 
     folder: Path
     write: Callable[[Path], None]
 
     def keep(self, step: int) -> None:
-        """Keep the weights as they are now.
-
-        Raises:
-            OSError: If there is no room.
-        """
         remove(self._of(step))
         with replacing(self._of(step)) as temporary:
             self.write(temporary)
 
     def has(self, steps: Iterable[int]) -> bool:
-        """Whether the weights of some steps are there."""
         return all(self._of(step).is_dir() for step in steps)
 
     def stored(self, steps: Iterable[int], weights: WeightsFolder) -> tuple[StoredModel, ...]:
-        """Have the weights of some steps among a stage's, as the same files."""
+        """Link the weights of some steps into a stage's output."""
         return tuple(StoredModel(step=step, digest=weights.link(self._of(step))) for step in steps)
 
     def _of(self, step: int) -> Path:

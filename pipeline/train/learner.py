@@ -1,4 +1,4 @@
-"""A model with its optimiser: stepping, and being saved and restored to the bit."""
+"""A model with its optimiser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WEIGHT_DECAY = 0.01
 
 
 class NotFinite(Exception):
-    """A loss or gradient is not a finite number; the optimiser has not stepped on it."""
+    """A loss or gradient is not finite; the optimiser has not stepped on it."""
 
 
 @dataclass(frozen=True)
@@ -27,29 +27,23 @@ class Learner:
 
     @classmethod
     def of(cls, model: PreTrainedModel, learning_rate: float) -> Learner:
-        """A model with a fresh AdamW."""
         return cls(model, cls.optimizer_of(model.parameters(), learning_rate))
 
     @staticmethod
     def optimizer_of(parameters: Iterable[nn.Parameter], rate: float) -> torch.optim.Optimizer:
-        """A fresh AdamW, which passes over each tensor once."""
         return torch.optim.AdamW(parameters, lr=rate, weight_decay=_WEIGHT_DECAY, fused=True)
 
     @property
     def trained(self) -> list[nn.Parameter]:
-        """What the optimiser changes."""
         return list(self.model.parameters())
 
     def set_rate(self, rate: float) -> None:
-        """Set the learning rate."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate
 
     def step(self, gradient_clip: float) -> float:
-        """Clip the gradients, step, forget them; return their norm before clipping.
-
-        Raises:
-            NotFinite: If the norm is not a finite number.
+        """Clip the gradients, step, clear them; return their norm before clipping, which must be
+        finite.
         """
         norm = torch.nn.utils.clip_grad_norm_(self.trained, gradient_clip)
         if not torch.isfinite(norm):
@@ -60,15 +54,14 @@ class Learner:
         return float(norm)
 
     def stored(self) -> dict[str, Tensor]:
-        """A copy of the model's weights as they are stored, by name."""
+        """A copy of the model's weights for storage, by name."""
         return weights_of(self.model)
 
     def weights(self) -> dict[str, Tensor]:
-        """A copy of the weights, by name, from which :meth:`set_weights` sets them."""
+        """A copy of the weights for :meth:`set_weights`, by name."""
         return weights_of(self.model)
 
     def set_weights(self, weights: dict[str, Tensor]) -> None:
-        """Set the weights."""
         load_weights(self.model, weights)
 
     def tensors(self, prefix: str) -> dict[str, Tensor]:
@@ -79,7 +72,6 @@ class Learner:
         return found
 
     def load(self, tensors: dict[str, Tensor], prefix: str) -> None:
-        """Set the state from :meth:`tensors`."""
         self.set_weights(_section(tensors, f"{prefix}model."))
         saved = self.optimizer.state_dict()
         for name, tensor in _section(tensors, f"{prefix}optimizer.").items():

@@ -1,8 +1,8 @@
 """The local trainer: rollout, reward, advantages, update, validate, in one process.
 
 A run is a pure function of (base model, data, recipe, algorithm, seed, thread count): every random
-draw comes from (seed, purpose, step), so a killed run that goes on from its last checkpoint ends in
-the same bytes as one that was not killed.
+draw comes from (seed, purpose, step), so a killed and resumed run ends in the same bytes as any
+other.
 """
 
 from __future__ import annotations
@@ -48,22 +48,15 @@ class LocalTrainer:
     """Trains ``policy`` in place.
 
     Attributes:
-        policy: The model to train.
-        tokenizer: Its tokenizer.
-        train: Training prompts.
-        validation: Validation prompts.
-        recipe: The training recipe.
-        algorithm: The algorithm.
         seed: Seed of data order and rollouts.
         work: Folder of the resumable state.
         report: Called after every step with the history up to it.
-        should_stop: Asked before every forward pass and after every step; if true, the run saves
+        should_stop: Polled before every forward pass and after every step; if true, the run saves
             its last finished step and raises Interrupted. A step that has begun to change the
-            weights is given some seconds to end; after them the last checkpoint stands.
+            weights has some seconds to end; after them the last checkpoint stands.
         probe: Called on the base model, at the end of every epoch and at the last step; its figures
             join the metrics of that step as ``probe/NAME``.
-        kept: Keeps the weights of every step that is saved by plan; None where nobody asks for
-            them.
+        kept: Keeps the weights of every scheduled checkpoint, on request.
         history: The steps so far.
     """
 
@@ -85,9 +78,9 @@ class LocalTrainer:
         """Train from the last checkpoint, or from the start, to the last step.
 
         Raises:
-            Interrupted: If ``should_stop`` said so; running again goes on from there.
+            Interrupted: If ``should_stop`` is true; running again resumes.
             UserError: If data, model and recipe do not fit together, or a reward, loss or gradient
-                is not a finite number.
+                is not finite.
             OSError: If a checkpoint cannot be written; the one before stays.
         """
         check_fit(self.policy.config, self.tokenizer, self.train, self.validation, self.recipe)
@@ -103,11 +96,10 @@ class LocalTrainer:
         return self.history
 
     def kept_steps(self) -> list[int]:
-        """The steps whose weights are kept."""
         return [] if self.kept is None else self._schedule.keeps(self.history.last.step)
 
     def _fitted(self, history: History) -> History:
-        """A history as this run has it; an empty one where weights that it kept are not there."""
+        """A history that this run can resume; empty if kept weights are missing."""
         found = self._schedule.of_this_length(history)
         if self.kept is None or not found.steps:
             return found
@@ -116,19 +108,15 @@ class LocalTrainer:
 
     @property
     def saved(self) -> int:
-        """The step of the last checkpoint."""
         return self._state.saved
 
     def weights(self) -> dict[str, Tensor]:
-        """The weights of the policy as they are stored."""
         return self._updater.policy.stored()
 
     def best_weights(self) -> dict[str, Tensor]:
-        """The weights of the best step."""
         return self._state.best_weights(self.history)
 
     def _prepare(self) -> None:
-        """Set up everything that the steps share."""
         recipe, device = self.recipe, choose_device(self.recipe.device)
         # Both are made of what the policy is before it learns.
         critic, reference = self._critic(device), self._reference(device)
@@ -149,7 +137,7 @@ class LocalTrainer:
         self._stopping = Stopping(self.policy, policy.optimizer, self.should_stop)
 
     def _reference(self, device: torch.device) -> PreTrainedModel | None:
-        """The policy as it is now, frozen, where something asks for it."""
+        """A frozen copy of the current policy, if needed."""
         if not self.recipe.holds_reference(self.algorithm):
             return None
         reference = copy.deepcopy(self.policy).requires_grad_(False)
@@ -178,7 +166,6 @@ class LocalTrainer:
         return Learner.of(critic, rate)
 
     def _train(self) -> None:
-        """The algorithm: from the first step that is not done to the last."""
         if not self.history.steps:
             self._add(Step(step=0, metrics={}, timing={}, at=time.time()))
         if self._is_unfinished():
@@ -210,12 +197,10 @@ class LocalTrainer:
             self._save_if_due(step)
 
     def _batches(self) -> Iterator[tuple[int, list[TokenisedRow]]]:
-        """Yield number and prompts of every step that is not done."""
         stream = batches(self.train, self.recipe.prompts_per_step, self.seed)
         yield from islice(enumerate(stream, 1), self.history.last.step, self._schedule.total)
 
     def _learn(self, step: int, taught: Rollouts) -> UpdateStatistics | None:
-        """Update the policy; None where there is nothing to learn from."""
         self._updater.policy.set_rate(self._schedule.learning_rate(step))
         if not taught.completions:
             return None
@@ -232,7 +217,7 @@ class LocalTrainer:
         self.history = self.history.adding(step)
 
     def _is_unfinished(self) -> bool:
-        """Whether the validation or the probe of the last step has not been made."""
+        """The validation or probe of the last step is missing."""
         step, metrics = self.history.last.step, self.history.last.metrics
         probed = any(name.startswith("probe/") for name in metrics)
         return (self._schedule.validates(step) and "validation_accuracy" not in metrics) or (
@@ -240,7 +225,7 @@ class LocalTrainer:
         )
 
     def _finish(self) -> None:
-        """Validate and probe the last step where that is due, and report it."""
+        """Validate and probe the last step if due, and report it."""
         started, last = time.perf_counter(), self.history.last
         metrics = last.metrics | self._validated(last.step) | self._probed(last.step)
         timing = last.timing | {"validation_seconds": time.perf_counter() - started}
@@ -250,7 +235,7 @@ class LocalTrainer:
         self.report(self.history)
 
     def _validated(self, step: int) -> Figures:
-        """The greedy accuracy on the validation prompts, where it is due."""
+        """Greedy accuracy on the validation prompts, if due."""
         if not self._schedule.validates(step):
             return {}
         self.policy.eval()
@@ -266,18 +251,13 @@ class LocalTrainer:
         return {f"probe/{name}": value for name, value in self.probe(self.policy).items()}
 
     def _keep_if_due(self) -> None:
-        """Keep the weights of the last step where they are asked for."""
         step = self.history.last.step
         over = step == self._schedule.total
         if self.kept is not None and step and (over or self._schedule.saves(step)):
             self.kept.keep(step)
 
     def _save_if_due(self, step: int) -> None:
-        """Write a checkpoint where one is due.
-
-        Raises:
-            Interrupted: If a stop is asked for before the end.
-        """
+        """Write a checkpoint if due; raise Interrupted if a stop is asked for before the end."""
         stopping, over = self.should_stop(), step == self._schedule.total
         if over or stopping or self._schedule.saves(step):
             self._state.save(self.history)
@@ -290,17 +270,17 @@ class LocalTrainer:
 
 
 _OF_IMITATION = ("loss", "entropy", "gradient_norm", "length_mean", "length_median", "length_p95")
-"""What there is to measure of given responses: nothing of them is rewarded."""
+"""The metrics of given responses, which have no rewards."""
 
 
 def imitation_metrics(rollouts: Rollouts, statistics: UpdateStatistics | None) -> Figures:
-    """The metrics of one step of imitation; lengths are those of what is imitated, in tokens."""
+    """The metrics of a step of imitation; lengths are those of the targets, in tokens."""
     found = step_metrics(rollouts, statistics)
     return {name: found[name] for name in _OF_IMITATION}
 
 
 def step_metrics(rollouts: Rollouts, statistics: UpdateStatistics | None) -> Figures:
-    """The metrics of one step; lengths are in tokens. Without an update, those of sampling."""
+    """The metrics of a step; lengths in tokens. Without an update, those of sampling."""
     group, rewards = rollouts.group, [reward.figures() for reward in rollouts.rewards]
     scores = [reward.score for reward in rollouts.rewards]
     responses = [tuple(completion.tokens) for completion in rollouts.completions]

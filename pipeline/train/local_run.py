@@ -1,4 +1,4 @@
-"""A run of the local trainer from its files to the weights that it leaves."""
+"""A run of the local trainer, from files to weights."""
 
 from __future__ import annotations
 
@@ -25,15 +25,7 @@ Weights = dict[str, Tensor]
 
 
 class LocalRun:
-    """A run whose model and data are loaded.
-
-    Args:
-        cell: A trained cell.
-        threads: To compute with.
-        base: Folder of the base model.
-        inputs: Folder of the datasets.
-        weights: Receives the trained models.
-    """
+    """A run whose model and data are loaded; trained models go to ``weights``."""
 
     def __init__(
         self, cell: TrainedCell, threads: int, base: Path, inputs: Path, weights: WeightsFolder
@@ -55,14 +47,12 @@ class LocalRun:
         """Train to the end.
 
         Args:
-            work: Folder of the resumable state.
             report: Called after every step with the history up to it, and the step of the last
                 checkpoint.
-            should_stop: See :class:`pipeline.train.local.LocalTrainer`.
 
         Raises:
-            Interrupted: If ``should_stop`` said so; running again goes on from there.
-            UserError: If something fails that its user must fix.
+            Interrupted: If ``should_stop`` is true; running again resumes.
+            UserError: For failures that the user must fix.
         """
         kept = KeptSteps(work / "kept", lambda folder: self._write(folder, trainer.weights()))
         trainer = LocalTrainer(
@@ -99,13 +89,11 @@ class LocalRun:
         )
 
     def _stored(self, folder: Path, weights: Weights) -> str:
-        """Put weights into their place; return their digest."""
         remove(folder / "model")
         with replacing(folder / "model") as temporary:
             self._write(temporary, weights)
         return self._weights.take(folder / "model")
 
     def _write(self, folder: Path, weights: Weights) -> None:
-        """Write weights as a model folder."""
         save_model(folder, self._policy, self._tokenizer, weights)
         copy_generation(self._base, folder)

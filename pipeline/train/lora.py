@@ -1,16 +1,15 @@
-"""LoRA: a model that learns through two thin matrices for each of its linear layers.
+"""LoRA: low-rank adapters of a model's linear layers.
 
 Hu et al. 2021, arXiv 2106.09685, section 4.1: a layer's weight is W + (alpha / rank) B A, where W
 is the base model's and only A [rank, in] and B [out, rank] are trained. The model itself always
-holds these sums, so that it samples and is scored like any other. What flows back to a sum is
-handed on to A and B by the chain rule.
+holds these sums, so that it samples and is scored like any other. Gradients of a sum reach A and B
+by the chain rule.
 
 Where the base model holds W in bfloat16, the model holds its sums in bfloat16, as its forward pass
-would cast them. A and B, their gradients and their optimiser stay in float32, and what is stored is
-summed in float32.
+would cast them. A and B, their gradients, their optimiser and stored sums are float32.
 
-Layers and first values are those of ``peft`` with ``target_modules: all-linear``: all linear layers
-but the vocabulary head, A drawn uniformly, B zero.
+Layers and initialisation are those of ``peft`` with ``target_modules: all-linear``: all linear
+layers but the vocabulary head, A drawn uniformly, B zero.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from pipeline.train.learner import Learner
 
 @dataclass(frozen=True)
 class Adapter:
-    """What is trained of one linear layer.
+    """The adapter of one linear layer.
 
     Attributes:
         name: Of the layer in the model.
@@ -55,12 +54,11 @@ class Adapter:
 
     @torch.no_grad()
     def merge(self) -> None:
-        """Set the layer's weight to the sum."""
         self.weight.copy_(self.sum())
 
     @torch.no_grad()
     def hand_on(self, weight: Tensor) -> None:
-        """Add what flowed back to the sum to the gradients of A and B, and forget it."""
+        """Move the sum's gradient to A and B."""
         assert weight.grad is not None
         gradient, weight.grad = weight.grad.float(), None
         with torch.autocast(weight.device.type, enabled=False):  # backward passes may run in it
@@ -68,13 +66,13 @@ class Adapter:
             _add(self.down, self.scale * (self.up.T @ gradient))
 
     def tensors(self) -> dict[str, Tensor]:
-        """A and B by name, as ``peft`` names them."""
+        """A and B, by ``peft``'s names."""
         return {f"{self.name}.lora_A.weight": self.down, f"{self.name}.lora_B.weight": self.up}
 
 
 @dataclass(frozen=True)
 class LoraLearner(Learner):
-    """A model with its adapters, and the optimiser of these."""
+    """A model with adapters, and their optimiser."""
 
     adapters: tuple[Adapter, ...] = ()
 
@@ -85,12 +83,8 @@ class LoraLearner(Learner):
         """A model with fresh adapters and a fresh AdamW on them.
 
         Args:
-            model: Learns; all of its parameters but the adapted weights are frozen.
-            base: Its frozen copy, which holds W in float32 or bfloat16, on the device where the
-                adapted weights will be.
-            lora: Rank and scale.
-            rate: The learning rate.
-            seed: Of the first values.
+            model: All of its parameters but the adapted weights are frozen.
+            base: A frozen copy with W in float32 or bfloat16, on the device of the adapted weights.
         """
         model.requires_grad_(False)
         generator = torch.Generator().manual_seed(seed)
@@ -104,7 +98,6 @@ class LoraLearner(Learner):
 
     @property
     def trained(self) -> list[nn.Parameter]:
-        """All As and Bs."""
         return [parameter for each in self.adapters for parameter in (each.down, each.up)]
 
     def step(self, gradient_clip: float) -> float:
@@ -119,7 +112,6 @@ class LoraLearner(Learner):
         return super().stored() | sums
 
     def weights(self) -> dict[str, Tensor]:
-        """A copy of the adapters."""
         named = {name: t for each in self.adapters for name, t in each.tensors().items()}
         return {name: tensor.detach().cpu().clone() for name, tensor in named.items()}
 

@@ -1,4 +1,4 @@
-"""Losses per token and how they become one number, as pure functions on tensors.
+"""Losses per token and their reduction, as pure functions on tensors.
 
 Shapes: B = responses, T = tokens; ``mask`` [B, T] is True on response tokens. Everything agrees
 with ``verl.trainer.ppo.core_algos``.
@@ -14,12 +14,11 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Kl:
-    """How the policy is held near the reference model.
+    """The KL penalty against the reference model.
 
     Attributes:
-        kind: Estimator of the KL divergence, see :func:`kl_estimate`.
-        coefficient: Weight of the penalty.
-        in_reward: Take it off the reward of each token instead of adding it to the loss.
+        kind: Estimator, see :func:`kl_estimate`.
+        in_reward: Subtract it from token rewards instead of adding it to the loss.
     """
 
     kind: str
@@ -31,8 +30,6 @@ def kl_estimate(logprobs: Tensor, reference: Tensor, kind: str) -> Tensor:
     """A per-token estimate of KL(policy || reference) [B, T] (Schulman 2020).
 
     Args:
-        logprobs: Policy log-probabilities [B, T].
-        reference: Reference log-probabilities [B, T].
         kind: ``kl`` (k1), ``mse`` (k2) or ``low_var_kl`` (k3, clamped to +-10).
     """
     difference = logprobs - reference
@@ -50,7 +47,7 @@ def kl_estimate(logprobs: Tensor, reference: Tensor, kind: str) -> Tensor:
 
 @dataclass(frozen=True)
 class Clip:
-    """How far the probability ratio may move and still earn.
+    """Clip range of the probability ratio.
 
     Attributes:
         low: The ratio is clipped below at 1 - low.
@@ -67,7 +64,7 @@ class Clip:
 
 @dataclass(frozen=True)
 class PolicyLoss:
-    """The clipped surrogate loss of each token [B, T], and whether it was clipped [B, T]."""
+    """The clipped surrogate loss of each token, and a mask of clipped ones, both [B, T]."""
 
     losses: Tensor
     clipped: Tensor
@@ -82,7 +79,6 @@ def policy_loss(
         logprobs: Current log-probabilities [B, T], with gradient.
         old_logprobs: Log-probabilities at sampling time [B, T].
         advantage: Advantages [B, T].
-        clip: The clip range.
     """
     ratio = torch.exp((logprobs - old_logprobs).clamp(-20, 20))
     plain = -advantage * ratio
@@ -97,18 +93,14 @@ def policy_loss(
 def value_loss(values: Tensor, old_values: Tensor, returns: Tensor, clip_range: float) -> Tensor:
     """The clipped squared error of the critic, halved, for each token [B, T].
 
-    Args:
-        values: Current values [B, T], with gradient.
-        old_values: Values when the batch was sampled [B, T].
-        returns: What the values should have been [B, T].
-        clip_range: Largest change of a value that still counts.
+    ``old_values`` are those at sampling time, ``returns`` the targets.
     """
     near = torch.clamp(values, old_values - clip_range, old_values + clip_range)
     return 0.5 * torch.maximum((values - returns).square(), (near - returns).square())
 
 
 def loss_sum(losses: Tensor, mask: Tensor, aggregation: str) -> Tensor:
-    """The sum that, divided by :func:`loss_count` of the whole batch, is the loss.
+    """The sum of losses; divided by :func:`loss_count` of the whole batch, it is the loss.
 
     Sums of micro-batches add up exactly to that of their batch.
 
@@ -127,15 +119,10 @@ def loss_sum(losses: Tensor, mask: Tensor, aggregation: str) -> Tensor:
 
 
 def loss_count(mask: Tensor, aggregation: str, longest: int) -> int:
-    """What a sum of losses is divided by (at least 1).
+    """The divisor of a sum of losses (at least 1).
 
     Args:
-        mask: Response mask [B, T] of the whole batch.
         aggregation: As in :func:`loss_sum`; responses without a token do not count.
-        longest: The most tokens a response may have.
-
-    Raises:
-        ValueError: If there is no such aggregation.
     """
     match aggregation:
         case "token-mean":

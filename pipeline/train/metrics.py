@@ -1,4 +1,4 @@
-"""Metrics of a batch of rollouts, by the names that logs, tracker and report share."""
+"""Metrics of a batch of rollouts, by the names in logs, trackers and reports."""
 
 from __future__ import annotations
 
@@ -19,14 +19,10 @@ def batch_metrics(
 ) -> Figures:
     """The metrics of one batch of rollouts.
 
-    ``distinct_share`` is that of the different ones among the completions of a prompt, where there
-    are several.
+    ``distinct_share`` is that among the completions of a prompt, if there are several.
 
     Args:
-        groups: Scores of the completions of each prompt.
-        responses: The completions of each prompt.
-        lengths: Tokens of each completion.
-        finished: Whether each ended with the end-of-sequence token.
+        finished: Each ended with the end-of-sequence token.
         rewards: :meth:`pipeline.reward.reward.Reward.figures` of each.
     """
     scores = [score for group in groups for score in group]
@@ -49,9 +45,9 @@ def batch_metrics(
 
 
 def exceptional_metrics(rewards: Sequence[Mapping[str, float]]) -> Figures:
-    """What only some runs have: responses grading failed on, and figures of the reasoning.
+    """Metrics of some runs only: failures of grading, and figures of the reasoning.
 
-    ``claims_true_share`` is that of all claims of the batch, 0 where none is made.
+    ``claims_true_share`` is over all claims of the batch, 0 without any.
     """
     found: Figures = {}
     if errors := sum(r["error"] for r in rewards):

@@ -1,7 +1,6 @@
 """A probe: accuracy on trained columns and others at the end of every epoch.
 
-Study 2 asks when training on one task stops helping, or starts to hurt, the others; a probe shows
-it while training goes on.
+It shows when training on one task stops helping, or starts to hurt, the others (Study 2).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pipeline.train.data import TokenisedRow, probed_rows
 from pipeline.train.rollout import Judge, sample
 
 Probe = Callable[[PreTrainedModel], Mapping[str, float]]
-"""From the policy to figures by name; called with the policy in evaluation mode."""
+"""From the policy, in evaluation mode, to figures by name."""
 
 _BATCH = 100  # prompts decoded at once
 log = logging.getLogger(__name__)
@@ -30,12 +29,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Answered:
-    """What a model answers to some prompts.
-
-    Attributes:
-        right: The share that is right.
-        count: The prompts to which some answer is found, right or wrong.
-    """
+    """Share of right answers, and number of prompts with some answer, right or wrong."""
 
     right: float
     count: int
@@ -43,16 +37,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class GreedyAccuracy:
-    """Measures the share of prompts that a model answers rightly without sampling.
-
-    Right is what the reward pays, so that a strict reward also chooses its checkpoint strictly.
-
-    Attributes:
-        judge: Grades completions.
-        max_new_tokens: Longest completion.
-        precision: Number format of the forward pass.
-        recording: Of the passes that write completions on an accelerator.
-    """
+    """Greedy accuracy by the reward's rule, so that strict rewards select checkpoints strictly."""
 
     judge: Judge
     max_new_tokens: int
@@ -60,11 +45,9 @@ class GreedyAccuracy:
     recording: Recording = field(default_factory=Recording)
 
     def __call__(self, model: PreTrainedModel, rows: Sequence[TokenisedRow]) -> float:
-        """The accuracy of a model in evaluation mode."""
         return self.measured(model, rows).right
 
     def measured(self, model: PreTrainedModel, rows: Sequence[TokenisedRow]) -> Answered:
-        """What a model in evaluation mode answers."""
         sampling = Sampling(self.max_new_tokens, temperature=0)
         rewards: list[Reward] = []
         for start in range(0, len(rows), _BATCH):
@@ -86,34 +69,19 @@ class GreedyAccuracy:
 
 @dataclass(frozen=True)
 class AccuracyProbe:
-    """Greedy accuracy on named sets of rows.
-
-    Attributes:
-        sets: Rows by name, such as columns of the suite; none empty.
-        accuracy: Measures one set.
-    """
+    """Greedy accuracy on named sets of rows, none of them empty."""
 
     sets: Mapping[str, Sequence[TokenisedRow]]
     accuracy: GreedyAccuracy
 
     def __call__(self, model: PreTrainedModel) -> dict[str, float]:
-        """The accuracy on every set."""
         return {name: self.accuracy(model, rows) for name, rows in self.sets.items()}
 
 
 def load_probe(
     dataset: Path, tokenizer: PreTrainedTokenizerBase, recipe: Train
 ) -> AccuracyProbe | None:
-    """A probe on the columns that a dataset holds for it; None where it holds none.
-
-    Args:
-        dataset: Folder of a combination, with ``probe/COLUMN.parquet``.
-        tokenizer: Of the policy.
-        recipe: Gives lengths and grading.
-
-    Raises:
-        UserError: If a file is not a dataset, or all its prompts are too long.
-    """
+    """A probe on a dataset's ``probe/COLUMN.parquet``, if there are any."""
     sets = probed_rows(dataset / "probe", tokenizer, recipe, lambda text: log.warning("%s", text))
     if not sets:
         return None

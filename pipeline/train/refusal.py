@@ -1,4 +1,4 @@
-"""A batch that cannot be learned from: not finite (written down, and refused), or too large."""
+"""Refusal of batches that are not finite, which are recorded, or too large."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MEMORY = re.compile(r"out of memory|can't allocate memory")  # of CUDA, of torc
 
 @contextmanager
 def refusing(work: Path, step: int, rollouts: Rollouts) -> Iterator[None]:
-    """Refuse a batch whose rewards, losses or gradients are not finite numbers.
+    """Refuse a batch whose rewards, losses or gradients are not finite.
 
     Raises:
-        UserError: If they are not; names the prompts and the file that holds the batch. Also if
-            the memory does not suffice for the first step.
-        TransientError: If it does not suffice for a later one.
+        UserError: If they are not; names the prompts and the file with the batch. Also if memory
+            does not suffice for the first step.
+        TransientError: If memory does not suffice for a later one.
     """
     try:
         if not all(math.isfinite(reward.score) for reward in rollouts.rewards):

@@ -1,4 +1,4 @@
-"""Rollouts: sampling completions for a batch of prompts, and judging them."""
+"""Rollouts: sampling completions for a batch of prompts, and rewarding them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pipeline.train.data import TokenisedRow, response_to
 
 @dataclass(frozen=True)
 class Rollouts:
-    """P prompts with G completions each; those of prompt p are at p * G ... p * G + G - 1."""
+    """P prompts with G completions each, prompt by prompt."""
 
     rows: tuple[TokenisedRow, ...]
     completions: tuple[Completion, ...]
@@ -31,11 +31,10 @@ class Rollouts:
 
     @property
     def group(self) -> int:
-        """The number of completions per prompt."""
         return len(self.completions) // len(self.rows)
 
     def right(self) -> Rollouts:
-        """The right ones alone, each with its prompt; of those that are alike the first."""
+        """The right completions alone, each with its prompt; duplicates once."""
         of = {
             (place // self.group, tuple(self.completions[place].tokens)): place
             for place in reversed(range(len(self.completions)))
@@ -51,11 +50,10 @@ class Rollouts:
 
     @property
     def tokens(self) -> int:
-        """The number of tokens of all completions."""
         return sum(len(c.tokens) for c in self.completions)
 
     def ordered(self, prompts: Sequence[int]) -> Rollouts:
-        """The same with its prompts in another order, given by their places."""
+        """The same with its prompts in another order, given by indices."""
         places = [prompt * self.group + n for prompt in prompts for n in range(self.group)]
         return Rollouts(
             tuple(self.rows[prompt] for prompt in prompts),
@@ -79,15 +77,8 @@ def sample(
     """Sample ``group`` completions for each row.
 
     Args:
-        model: The policy, in evaluation mode.
-        tokenizer: Its tokenizer.
-        rows: Prompts.
-        sampling: How tokens are chosen.
-        group: Completions per prompt.
-        stream: Prefix of every random key, such as (seed, step); a completion's random numbers
-            depend on it, the prompt's id and the sample's index only.
-        precision: Number format of the forward pass.
-        recording: Of an accelerator's passes.
+        stream: Prefix of every random key, such as (seed, step); the rest is the prompt's id and
+            the sample's index.
     """
     keys = list(_keys(rows, group, stream))
     with answering(model, precision):
@@ -101,8 +92,8 @@ def _keys(
 ) -> Iterator[tuple[int, ...]]:
     """Yield the random key of each completion.
 
-    Samples of a prompt are numbered through the batch: a prompt that is there twice, as small data
-    makes happen, draws other completions the second time.
+    Samples of a prompt are numbered through the batch, so that a duplicate prompt, as in small
+    data, draws other completions.
     """
     drawn: Counter[int] = Counter()
     for row in rows:
@@ -115,7 +106,7 @@ def _keys(
 def imitate(
     tokenizer: PreTrainedTokenizerBase, rows: Sequence[TokenisedRow], what: Imitated
 ) -> list[Completion]:
-    """One completion per row that has one: the response that training imitates."""
+    """The response to imitate as a completion, for each row that has one."""
     texts = [text for row in rows if (text := response_to(row.example, what))]
     for text in texts:
         refuse_control(tokenizer.all_special_tokens, text)
@@ -126,14 +117,7 @@ def imitate(
 
 @dataclass(frozen=True)
 class Judge:
-    """Decodes completions and rewards them.
-
-    Attributes:
-        tokenizer: Of the policy.
-        preset: What is paid for.
-        think: Whether completions may reason; else their texts begin with the end of the empty
-            thought that the prompt ends in.
-    """
+    """Decodes completions and rewards them; without ``think``, after an empty thought."""
 
     tokenizer: PreTrainedTokenizerBase
     preset: Preset
@@ -142,12 +126,9 @@ class Judge:
     def __call__(
         self, rows: Sequence[TokenisedRow], completions: Sequence[Completion], draw: str = ""
     ) -> Rollouts:
-        """Completions, as many for each row, with their texts and rewards.
+        """Decode and reward completions, the same number per row, prompt by prompt.
 
-        Args:
-            rows: The prompts.
-            completions: What was completed, prompt by prompt.
-            draw: Names what is drawn for these completions, where the reward is drawn.
+        ``draw`` names them for a random reward.
         """
         begun = "" if self.think else EMPTY_THOUGHT
         texts = tuple(begun + text for text in decode_texts(self.tokenizer, completions))

@@ -1,4 +1,4 @@
-"""When a run validates, probes, saves and ends, and how its learning rate goes."""
+"""Schedule of validation, probes, checkpoints and learning rate."""
 
 from __future__ import annotations
 
@@ -10,16 +10,11 @@ from pipeline.train.contract import History
 
 @dataclass(frozen=True)
 class Schedule:
-    """When a run does what; step 0 is the model that it starts from.
+    """The schedule of a run; step 0 is its initial model.
 
     Attributes:
-        total: Planned steps.
-        rows: Training prompts.
-        prompts_per_step: Prompts in one batch.
-        validate_every: Steps between validations.
-        save_every: Steps between checkpoints.
         first_rate: Learning rate of the first step.
-        falls: Whether the learning rate falls in a line, to nothing after the last step.
+        falls: Linear decay to zero after the last step.
     """
 
     total: int
@@ -32,7 +27,6 @@ class Schedule:
 
     @classmethod
     def of(cls, recipe: Train, rows: int) -> Schedule:
-        """The schedule of a recipe on so many prompts."""
         return cls(
             total=recipe.total_steps(rows),
             rows=rows,
@@ -44,29 +38,27 @@ class Schedule:
         )
 
     def learning_rate(self, step: int) -> float:
-        """The learning rate of a step, from 1 to the last."""
+        """The learning rate of a step, from 1."""
         return self.first_rate * (1 - (step - 1) / self.total if self.falls else 1)
 
     def validates(self, step: int) -> bool:
-        """Whether a validation is due."""
         return step % self.validate_every == 0 or step == self.total
 
     def probes(self, step: int) -> bool:
-        """Whether a probe is due: on the base model, after every epoch, at the last step."""
+        """A probe is due: on the base model, after every epoch, at the last step."""
         size = self.prompts_per_step
         ends_epoch = step * size // self.rows > (step - 1) * size // self.rows
         return step in (0, self.total) or ends_epoch
 
     def saves(self, step: int) -> bool:
-        """Whether a checkpoint is due."""
         return step % self.save_every == 0
 
     def keeps(self, last: int) -> list[int]:
-        """The steps of a run up to its last one whose weights are kept where all are asked for."""
+        """The kept steps of a run up to ``last``."""
         return sorted({*range(self.save_every, last + 1, self.save_every), last} - {0})
 
     def of_this_length(self, history: History) -> History:
-        """A history as a run of this length has it; an empty one where it is of a longer run.
+        """A history that a run of this length can resume; empty if it is of a longer run.
 
         A shorter run validates and probes after its last step, where this one may go on.
         """

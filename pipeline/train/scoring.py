@@ -1,4 +1,4 @@
-"""What the models say of sampled completions: log-probabilities and values, in micro-batches.
+"""Log-probabilities and values of sampled completions, in micro-batches.
 
 Shapes: N = completions of a micro-batch, T = its longest completion in tokens, V = vocabulary.
 """
@@ -24,12 +24,7 @@ from pipeline.train.rollout import Rollouts
 
 @dataclass(frozen=True)
 class Batching:
-    """How much goes through a model at once.
-
-    Attributes:
-        groups: Prompts with all their completions, at most.
-        tokens: Tokens with padding, at most; any number if None.
-    """
+    """Limits of a micro-batch: prompts with all their completions, and tokens with padding."""
 
     groups: int
     tokens: int | None
@@ -37,12 +32,11 @@ class Batching:
 
 @dataclass(frozen=True)
 class Scoring:
-    """How completions are scored.
+    """Settings of scoring.
 
     Attributes:
-        temperature: That of sampling; log-probabilities are those that tokens were drawn with.
-        precision: Number format of the forward pass.
-        entropy_gradient: Whether gradients flow back through the entropy.
+        temperature: That of sampling, so that log-probabilities are those of the draws.
+        entropy_gradient: Gradients flow through the entropy.
     """
 
     temperature: float
@@ -52,7 +46,7 @@ class Scoring:
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """Some prompts of a batch with their completions; ``rows`` says which completions."""
+    """Some prompts of a batch with their completions, the latter indexed by ``rows``."""
 
     prompts: tuple[tuple[int, ...], ...]
     completions: tuple[tuple[int, ...], ...]
@@ -72,8 +66,8 @@ def micro_batches(rollouts: Rollouts, batching: Batching, chosen: range) -> Iter
     """Split the chosen prompts into micro-batches, in their order.
 
     A micro-batch holds at most ``batching.groups`` whole groups and, where it holds several, at
-    most ``batching.tokens`` tokens with padding. A single group above that is split into as few
-    parts as keep to it, of at least one completion.
+    most ``batching.tokens`` tokens with padding. A larger single group is split into as few parts
+    as possible, of at least one completion.
     """
     start = chosen.start
     for stop in range(chosen.start + 1, chosen.stop + 1):
@@ -92,7 +86,7 @@ def _is_too_much(rollouts: Rollouts, batching: Batching, chosen: range) -> bool:
 
 
 def _tokens(rollouts: Rollouts, chosen: range) -> int:
-    """The tokens of some groups with padding."""
+    """Tokens of some groups with padding."""
     group = rollouts.group
     completions = rollouts.completions[chosen.start * group : chosen.stop * group]
     prompt = max(len(row.prompt) for row in rollouts.rows[chosen.start : chosen.stop])
@@ -151,7 +145,7 @@ def estimate_values(critic: PreTrainedModel, batch: MicroBatch, precision: str) 
 
 
 def _row_by_row(logits: Tensor, scoring: Scoring) -> bool:
-    """Whether a few rows at a time are faster: on a CPU; no gradient is there of the entropy."""
+    """Blocks of rows are faster: on a CPU, without a gradient of the entropy."""
     half = logits.dtype == torch.bfloat16 and logits.device.type == "cpu"
     return half and not scoring.entropy_gradient
 
@@ -163,7 +157,7 @@ def _log_softmax(logits: Tensor, scoring: Scoring) -> Tensor:
 
 
 def _chosen(log_softmax: Tensor, ids: Tensor) -> Tensor:
-    """What each row [N, V] has at its token [N]."""
+    """The entry of each row [N, V] at its token [N]."""
     return log_softmax.gather(-1, ids.unsqueeze(-1)).squeeze(-1)
 
 
@@ -175,11 +169,7 @@ def _of_tokens(
 ) -> tuple[tuple[Tensor, ...], Tensor]:
     """Figures of each token, with zeros on padding, and the mask; all [N, T].
 
-    Args:
-        model: The model.
-        batch: Prompts and completions.
-        precision: Number format of the forward pass.
-        wanted: See :func:`pipeline.engine.logprobs.of_logits`.
+    ``wanted``: see :func:`pipeline.engine.logprobs.of_logits`.
     """
     states_of = plain_states if in_one_pass(model, batch) else completion_states
     with autocast(model.device, precision):
@@ -192,11 +182,11 @@ def _of_tokens(
 
 
 def in_one_pass(model: PreTrainedModel, batch: MicroBatch) -> bool:
-    """Whether each completion runs after a copy of its prompt, not after one of all its group.
+    """Each completion runs after its own copy of the prompt, in one pass.
 
-    Gradient checkpointing runs every layer twice, which a key-value cache does not survive. And a
-    completion that is alone shares nothing: there an accelerator is told half as much, which takes
-    the host longer than the device needs for it.
+    Gradient checkpointing runs every layer twice, which a key-value cache does not survive. A
+    single completion shares nothing; one pass halves an accelerator's launches, which cost more
+    than its computation.
     """
     checkpointed = model.is_gradient_checkpointing and model.training
     alone = len(batch.completions) == len(batch.prompts)
@@ -208,10 +198,10 @@ def plain_states(
     prompts: Sequence[Sequence[int]],
     completions: Sequence[Sequence[int]],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What ``completion_states`` returns, each completion with its own copy of the prompt.
+    """Like ``completion_states``, with a copy of the prompt per completion.
 
-    Padding stands after both: before them it would be tokens that see nothing, of which kernels of
-    accelerators make gradients that are no numbers.
+    Padding follows both: left padding would be tokens that see nothing, whose gradients are NaN in
+    accelerators' kernels.
     """
     pad = int(model.config.pad_token_id or 0)
     group = len(completions) // len(prompts)

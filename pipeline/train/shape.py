@@ -1,4 +1,4 @@
-"""The shape of a model: all that its memory depends on."""
+"""Shapes of models, which decide their memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Shape:
-    """What a model's memory depends on, by the names of its Hugging Face configuration."""
+    """A model's shape, by the names of its Hugging Face configuration."""
 
     hidden_size: int
     intermediate_size: int
@@ -21,17 +21,15 @@ class Shape:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Shape:
-        """The shape in a model's ``config.json``."""
         return cls(**{field.name: config[field.name] for field in fields(cls)})
 
     @property
     def head_size(self) -> int:
-        """The width of one attention head."""
         return self.hidden_size // self.num_attention_heads
 
     @property
     def linear(self) -> tuple[tuple[int, int], ...]:
-        """Input and output size of every linear layer but the vocabulary head."""
+        """(input, output) of every linear layer but the vocabulary head."""
         hidden, inner = self.hidden_size, self.intermediate_size
         key_value = self.num_key_value_heads * self.head_size
         attention = ((hidden, hidden), (hidden, key_value), (hidden, key_value), (hidden, hidden))
@@ -39,12 +37,12 @@ class Shape:
         return layer * self.num_hidden_layers
 
     def adapters(self, rank: int) -> int:
-        """The number of parameters of LoRA's adapters on all of these."""
+        """Number of parameters of LoRA's adapters on all of these."""
         return sum(rank * (inputs + outputs) for inputs, outputs in self.linear)
 
     @property
     def trunk(self) -> int:
-        """The number of parameters without the vocabulary head."""
+        """Number of parameters without the vocabulary head."""
         key_value = self.num_key_value_heads * self.head_size
         attention = 2 * self.hidden_size**2 + 2 * self.hidden_size * key_value
         biases = self.hidden_size + 2 * key_value
@@ -55,6 +53,5 @@ class Shape:
 
     @property
     def parameters(self) -> int:
-        """The number of parameters."""
         head = 0 if self.tie_word_embeddings else self.vocab_size * self.hidden_size
         return self.trunk + head

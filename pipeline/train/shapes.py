@@ -1,4 +1,4 @@
-"""The shapes of the models that studies name, known without their weights."""
+"""Shapes of the studies' models, known without their weights."""
 
 from __future__ import annotations
 
@@ -35,15 +35,10 @@ PUBLISHED = {f"Qwen/Qwen2.5-{size}": shape for size, shape in QWEN25.items()} | 
 
 
 def shape_of(model: Model, root: Path | None = None) -> Shape:
-    """The shape of a model of a study.
+    """The shape of a study's model; UserError if it is unknown, as behind an API.
 
-    Args:
-        model: The model.
-        root: The checkout, whose shipped models state their own vocabulary; without it, a tiny
-            model is taken to fill the vocabulary that it may have.
-
-    Raises:
-        UserError: If it is behind an API, or none of those whose shape is known.
+    ``root`` is the checkout, whose shipped models have their own vocabulary; without it, a tiny
+    model counts with its maximum.
     """
     match model:
         case TinyModel(shipped=str(name)) if root is not None:

@@ -1,4 +1,4 @@
-"""What share of an accelerator a run of the local trainer takes."""
+"""Share of an accelerator for a run of the local trainer."""
 
 from __future__ import annotations
 
@@ -14,13 +14,9 @@ _MOST = 8  # runs beside one another: they share its time, too
 
 
 def share_of(shape: Shape, recipe: Train, algorithm: Algorithm) -> float:
-    """What part of one accelerator a run takes by its plan: 1, 1/2, ... 1/8.
+    """The share of an accelerator that a run takes by its plan: 1, 1/2, ... 1/8.
 
-    Args:
-        shape: Of the policy.
-        recipe: The training recipe; its ``cluster.accelerator`` says which accelerator, ``auto``
-            one of 80 GB, and ``cluster.memory`` what it holds if that is not what it is known for.
-        algorithm: The algorithm.
+    ``cluster.accelerator`` (``auto``: 80 GB) and ``cluster.memory`` of the recipe give its size.
 
     Raises:
         UserError: If it does not fit on one.

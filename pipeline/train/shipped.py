@@ -1,7 +1,7 @@
-"""Base models that come with the project: a folder each, with a card that says how it was made.
+"""Base models shipped with the project: a folder each, with a card.
 
-``models/NAME/`` holds ``card.json`` and ``model/``, the model in Hugging Face layout. A study that
-takes one states the recipe it was made by, and a model made by another one is refused.
+``models/NAME/`` holds ``card.json`` and ``model/``, the model in Hugging Face layout. A study
+states the model's recipe, and a model of another recipe is refused.
 """
 
 from __future__ import annotations
@@ -20,14 +20,11 @@ CARD, MODEL = "card.json", "model"
 
 
 class ShippedCard(Record):
-    """How a shipped model was made, and what it consists of.
+    """Provenance and content of a shipped model.
 
     Attributes:
-        recipe: What decides it: shape, seed, warm start, what its stories are drawn from.
-        threads: Threads it was made with.
-        processor: Machine and instruction set it was made on; others round otherwise.
-        libraries: Versions of what made it.
-        parameters: Number of its weights.
+        recipe: Shape, seed, warm start, and sources of its stories.
+        processor: Machine and instruction set; others round differently.
         tokens: Size of its vocabulary.
         losses: Loss of each step of its warm start, to four digits.
         files: sha256 of each file of the model.
@@ -44,7 +41,7 @@ class ShippedCard(Record):
 
 
 def recipe_of(entry: BaseEntry) -> dict[str, Any]:
-    """What decides a model that is made for no study: all but names and amounts of data."""
+    """The study-independent recipe of a model: all but names and amounts of data."""
     assert isinstance(entry.model, TinyModel)
     amounts = {"train", "validation", "test", "pairs", "proof"}
     return {
@@ -57,11 +54,6 @@ def recipe_of(entry: BaseEntry) -> dict[str, Any]:
 
 
 def read_card(folder: Path) -> ShippedCard:
-    """Read the card of a shipped model.
-
-    Raises:
-        UserError: If it is missing or damaged.
-    """
     try:
         return ShippedCard.model_validate_json((folder / CARD).read_bytes())
     except UNREADABLE as error:
@@ -73,11 +65,7 @@ def read_card(folder: Path) -> ShippedCard:
 
 
 def check(folder: Path, entry: BaseEntry) -> ShippedCard:
-    """The card of a shipped model after comparing it with what a study says.
-
-    Raises:
-        UserError: If the model was made otherwise, or a file of it is altered.
-    """
+    """The card of a shipped model; UserError if it does not match study or files."""
     card, stated = read_card(folder), recipe_of(entry)
     if different := list(_differences("", card.recipe, stated)):
         raise UserError(
@@ -94,7 +82,7 @@ def check(folder: Path, entry: BaseEntry) -> ShippedCard:
 
 
 def _differences(place: str, made: Any, stated: Any) -> list[str]:
-    """What two recipes differ in, as ``warm_start.steps is 900, the study says 800``."""
+    """Differences of two recipes, as ``warm_start.steps is 900, the study says 800``."""
     if isinstance(made, dict) and isinstance(stated, dict):
         keys = dict.fromkeys([*made, *stated])
         inner = [(f"{place}.{k}".lstrip("."), made.get(k), stated.get(k)) for k in keys]

@@ -1,7 +1,6 @@
-"""The resumable state of a local run: models with their optimisers, the history, the best weights.
+"""The resumable state of a local run: models with optimisers, history, best weights.
 
-All tensors and figures that decide what comes next are in it, so that a killed run which goes on
-from here ends in the same bytes as one that was not killed.
+It decides all later steps, so that a killed and resumed run ends in the same bytes as any other.
 """
 
 from __future__ import annotations
@@ -25,12 +24,11 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class RunState:
-    """What a run writes while it goes on.
+    """The state of a run on disk.
 
     Attributes:
-        work: Its folder.
         learners: The models that learn, by the prefix of their tensors.
-        saved: The step that was saved last.
+        saved: The step of the last checkpoint.
     """
 
     work: Path
@@ -49,12 +47,10 @@ class RunState:
         self.saved = step
 
     def restore(self, fitted: Callable[[History], History]) -> History:
-        """Set the models to the newest state that is whole, and return its history.
+        """Set the models to the newest intact state, and return its history.
 
-        Without one, or where the best weights so far are lost, everything starts again.
-
-        Args:
-            fitted: Makes the history of a shorter run that of this one; an empty one if it cannot.
+        Without one, or if the best weights so far are lost, training starts again. ``fitted``
+        adapts the history of a shorter run to this one.
         """
         found = checkpoints.load_latest(self.work / "state")
         history = fitted(self._history_of(found))
@@ -68,7 +64,7 @@ class RunState:
         return history
 
     def _history_of(self, found: Checkpoint | None) -> History:
-        """The history in a state; an empty one where it is in another version's form."""
+        """The history of a state; empty if it has another version's form."""
         try:
             return History() if found is None else History.model_validate(found.state)
         except ValidationError:
@@ -76,16 +72,14 @@ class RunState:
             return History()
 
     def keep_best(self, step: int, weights: dict[str, Tensor]) -> None:
-        """Keep a model's weights as those of the best step."""
         checkpoints.save(self.work / "best", Checkpoint(step, weights, {}), keep=2)
 
     def best_weights(self, history: History) -> dict[str, Tensor]:
-        """The weights of the best step."""
         assert history.best is not None
         return checkpoints.load_step(self.work / "best", history.best.step).tensors
 
     def _has_best(self, history: History) -> bool:
-        """Whether the weights of the best step so far are there and whole, if needed."""
+        """The weights of the best step so far are intact, if needed."""
         if history.best is None:
             return True
         try:

@@ -1,4 +1,4 @@
-"""Stopping in the middle of a step: leaving a forward pass when someone asks for it."""
+"""Stopping within a step, from inside a forward pass."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 from transformers import PreTrainedModel
 
 PATIENCE_SECONDS = 5.0
-"""How long a step that has begun to change the weights may still take once a stop is asked for."""
+"""Seconds for a step that has begun to change the weights to end after a stop is asked for."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """The run was asked to stop; its state was written first, running again goes on from there."""
+    """The run was asked to stop; its state is written, running again resumes."""
 
 
 class Leave(Exception):
@@ -21,17 +21,10 @@ class Leave(Exception):
 
 
 class Stopping:
-    """Watches a policy and leaves its step when a stop is asked for; to be used as a context.
+    """A context that watches a policy and leaves its step when a stop is asked for.
 
-    A step that has begun to change the weights may end first if it is quick.
-
-    Args:
-        policy: Asked before each of its forward passes.
-        optimizer: Its optimiser: with its first step the weights begin to change.
-        asked: Whether to stop.
-
-    Attributes:
-        changing: Whether the weights have left the last finished step.
+    A step that has begun to change the weights, with the optimiser's first step, may end first if
+    it is quick; ``changing`` is true meanwhile.
     """
 
     def __init__(
@@ -58,7 +51,6 @@ class Stopping:
             hook.remove()
 
     def step_done(self) -> None:
-        """Note that the weights are those after a finished step."""
         self.changing = False
 
     def _mark_changing(self, *_: object) -> None:

@@ -23,13 +23,7 @@ _TOKENIZER_DEMONSTRATIONS = 4000
 
 @dataclass(frozen=True)
 class TinyBase:
-    """A tiny model that was made.
-
-    Attributes:
-        parameters: Number of its weights.
-        tokens: Size of its vocabulary.
-        losses: Loss of each step of its warm start.
-    """
+    """A tiny model: numbers of weights and tokens, loss of each step of its warm start."""
 
     parameters: int
     tokens: int
@@ -37,13 +31,12 @@ class TinyBase:
 
 
 def demonstrations_of(entry: BaseEntry) -> list[Demonstration]:
-    """What a model is shown."""
     assert isinstance(entry.model, TinyModel)
     return list(warm_start.demonstrations(entry.model.warm_start, entry.stories, entry.sums))
 
 
 def processor() -> list[str]:
-    """What of the processor can move the bytes of a model."""
+    """Properties of the processor that affect the bytes of a model."""
     found = [platform.machine(), torch.backends.cpu.get_cpu_capability()]
     return [*found, "Intel"] if made_by_intel() else found
 
@@ -60,16 +53,9 @@ def make(
     """Make a tiny model and write it in Hugging Face layout.
 
     Args:
-        entry: Its recipe and seed.
-        examples: Its demonstrations.
-        words: Further texts that its tokenizer must know.
-        folder: Receives the model.
-        state: Folder of the resumable state: a warm start that was interrupted goes on from there.
-        report: Called after every step with its number and its loss.
-        should_stop: Asked after every step.
-
-    Raises:
-        Interrupted: If ``should_stop`` said so.
+        words: Further texts for its tokenizer.
+        state: Folder of the resumable state.
+        should_stop: Polled after every step; if true, Interrupted is raised.
     """
     assert isinstance(entry.model, TinyModel)
     recipe = entry.model.warm_start

@@ -46,15 +46,11 @@ from pipeline.train.scoring import (
 
 @dataclass(frozen=True)
 class Objective:
-    """What an update minimises.
+    """The objective of an update.
 
     Attributes:
-        clip: How far the probability ratio may move.
-        kl: How the policy is held near the reference model.
-        entropy: Weight of the entropy bonus.
-        aggregation: How token losses become one number.
-        longest: The most tokens a completion may have.
-        value_clip: Clip range of the critic's change.
+        clip: Clip range of the probability ratio.
+        longest: Maximum tokens of a completion.
     """
 
     clip: Clip
@@ -66,7 +62,6 @@ class Objective:
 
     @classmethod
     def of(cls, recipe: Train, algorithm: Algorithm) -> Objective:
-        """The objective of a recipe."""
         return cls(
             clip=Clip(recipe.clip_range, recipe.clip_high, recipe.dual_clip),
             kl=Kl(recipe.kl_kind, recipe.kl_coefficient, recipe.kl_in_reward),
@@ -78,7 +73,6 @@ class Objective:
 
     @property
     def kl_weight(self) -> float:
-        """Weight of the KL penalty in the loss."""
         return 0.0 if self.kl.in_reward else self.kl.coefficient
 
     def sum(self, losses: Tensor, mask: Tensor) -> Tensor:
@@ -86,13 +80,13 @@ class Objective:
         return loss_sum(losses, mask, self.aggregation)
 
     def count(self, mask: Tensor) -> int:
-        """What the sum over a whole batch is divided by."""
+        """The divisor of the sum over a whole batch."""
         return loss_count(mask, self.aggregation, self.longest)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What the update of a batch starts from, computed before the first optimiser step.
+    """Inputs of the update of a batch, computed before the first optimiser step.
 
     ``old`` and ``reference`` are log-probabilities; None where each micro-batch computes its own.
     """
@@ -107,9 +101,9 @@ class Batch:
     teaching: int | None = None  # prompts, the first ones, that teach something; all if None
 
     def sorted(self) -> Batch:
-        """The same with those prompts last whose advantages are all zero.
+        """The same with prompts whose advantages are all zero moved to the end.
 
-        One teaches in any case: an optimiser moves on gradients of zero, too.
+        At least one counts as nonzero: an optimiser moves on gradients of zero, too.
         """
         teaches = self.advantage.view(len(self.rollouts.rows), -1).any(1).tolist()
         order = sorted(range(len(teaches)), key=lambda prompt: not teaches[prompt])
@@ -128,10 +122,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class UpdateStatistics:
-    """Token means over the batch, and the gradient norm before clipping; of PPO also the critic's.
+    """Token means over the batch, and the gradient norm before clipping; for PPO also the critic's.
 
-    ``explained_variance`` is the share of the returns' variance that the critic foresaw. ``kl`` is
-    None where nothing weighs it: the reference model is not asked then.
+    ``explained_variance`` is the share of the returns' variance that the critic predicts. ``kl`` is
+    None without a penalty: the reference model is not run then.
     """
 
     loss: float
@@ -145,7 +139,6 @@ class UpdateStatistics:
     explained_variance: float | None = None
 
     def metrics(self) -> Figures:
-        """The statistics that the algorithm has, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -154,15 +147,7 @@ class Updater:
     """Improves a policy on batches of rollouts.
 
     Attributes:
-        policy: The policy.
-        reference: The frozen base model; None where nothing asks it.
-        critic: The critic, where the algorithm has one.
-        algorithm: Gives the advantages.
-        objective: What is minimised.
-        scoring: How completions are scored.
-        batching: How much goes through a model at once.
         parts: Optimiser steps on each batch.
-        gradient_clip: Largest gradient norm.
     """
 
     policy: Learner
@@ -184,7 +169,6 @@ class Updater:
         reference: PreTrainedModel | None,
         critic: Learner | None,
     ) -> Updater:
-        """The updater of a recipe."""
         return cls(
             policy=policy,
             reference=reference,
@@ -198,7 +182,7 @@ class Updater:
         )
 
     def prepare(self, rollouts: Rollouts) -> Batch:
-        """The advantages of a batch, and what else its optimiser steps share."""
+        """The advantages of a batch, and other inputs of its optimiser steps."""
         policy, kl = self.policy.model, self.objective.kl
         _, mask = pad_right([c.tokens for c in rollouts.completions], 0, policy.device)
         scores = sent([r.score for r in rollouts.rewards], policy.device)
@@ -218,11 +202,7 @@ class Updater:
         return Batch(rollouts, mask, found.advantage, old, anchor, values, found.returns)
 
     def update(self, batch: Batch) -> UpdateStatistics:
-        """Take the optimiser steps, each on its part of the prompts.
-
-        Raises:
-            NotFinite: If a loss or gradient is not a finite number.
-        """
+        """Take the optimiser steps, each on its part of the prompts; NotFinite stops them."""
         if self._can_skip:
             batch = batch.sorted()
         prompts = len(batch.rollouts.rows)
@@ -241,27 +221,25 @@ class Updater:
 
     @property
     def _can_skip(self) -> bool:
-        """Whether prompts whose advantages are all zero have no gradient."""
+        """Prompts whose advantages are all zero have no gradient."""
         weighed = self.objective.kl_weight or self.objective.entropy
         return self.algorithm.samples and not weighed and self.parts == 1 and self.critic is None
 
     def _all_logprobs(self, model: PreTrainedModel, parts: Sequence[MicroBatch]) -> Tensor:
-        """The log-probabilities of the whole batch [B, T]."""
+        """[B, T]."""
         return whole_batch([fixed_logprobs(model, part, self.scoring) for part in parts])
 
     @torch.no_grad()
     def _all_values(self, parts: Sequence[MicroBatch]) -> Tensor | None:
-        """The critic's values of the whole batch [B, T]."""
+        """[B, T]."""
         if self.critic is None:
             return None
         model, precision = self.critic.model, self.scoring.precision
         return whole_batch([estimate_values(model, part, precision) for part in parts])
 
     def _accumulate(self, batch: Batch, chosen: range) -> Tensor:
-        """Add the gradients of some prompts.
-
-        Returns:
-            Sums over them of the loss, KL, entropy, clipped tokens and value loss [5].
+        """Add the gradients of some prompts; return sums of loss, KL, entropy, clipped tokens and
+        value loss [5].
         """
         rollouts = batch.rollouts
         rows = slice(chosen.start * rollouts.group, chosen.stop * rollouts.group)

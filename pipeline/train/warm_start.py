@@ -1,7 +1,7 @@
-"""Warm start: supervised training of a tiny model on reasoning traces made by the belief engine.
+"""Warm start: supervised training of a tiny model on the belief engine's reasoning traces.
 
-It gives reinforcement learning something to improve: a model that knows the format, states true
-beliefs before it answers, and is often wrong about the harder ones.
+Reinforcement learning then starts from a model that knows the format, states beliefs before it
+answers, and is often wrong about the harder ones.
 """
 
 from __future__ import annotations
@@ -43,13 +43,7 @@ _Losses = TypeAdapter(list[float])
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A prompt with the response that the model is to imitate.
-
-    Attributes:
-        messages: The prompt.
-        response: What to say.
-        example: The question that the prompt asks, with where it is from.
-    """
+    """A prompt and the response to imitate; ``example`` is its question."""
 
     messages: list[dict[str, str]]
     response: str
@@ -61,8 +55,7 @@ def demonstrations(
 ) -> Iterator[Demonstration]:
     """Yield demonstrations: the sources and their questions in turn, mixed with arithmetic.
 
-    The stories and problems are drawn for this purpose alone: none is taken from a train,
-    validation or test set of the study.
+    Stories and problems are drawn for this purpose alone, apart from the study's sets.
     """
     problems = arithmetic(sums, _PURPOSE, recipe.stories) if sums else None
     random = Random(f"{_PURPOSE}:mix")
@@ -107,25 +100,18 @@ def _arithmetic(row: Problem) -> Demonstration:
 def shown(
     examples: Sequence[Demonstration], recipe: WarmStart, steps: int
 ) -> Sequence[Demonstration]:
-    """The demonstrations that a warm start of so many steps has shown.
-
-    Those held out never are, the last ones only if there are enough steps.
-    """
+    """The demonstrations used by a warm start of so many steps, without held-out ones."""
     held_out = 0 if recipe.target_accuracy is None else _HELD_OUT
     return examples[: min(len(examples) - held_out, steps * recipe.batch)]
 
 
 @dataclass(frozen=True)
 class WarmStartRun:
-    """A warm start under way, which goes on from its last checkpoint.
+    """A resumable warm start.
 
     Attributes:
-        model: The model, trained in place.
-        tokenizer: Its tokenizer.
-        recipe: The recipe.
-        work: Folder of the resumable state.
-        report: Called after every step with its number and its loss.
-        should_stop: Asked after every step; if true, the run saves it and raises Interrupted.
+        model: Trained in place.
+        should_stop: Polled after every step; if true, the run saves it and raises Interrupted.
     """
 
     model: PreTrainedModel
@@ -138,11 +124,11 @@ class WarmStartRun:
     def train(self, examples: Sequence[Demonstration]) -> list[float]:
         """Train on demonstrations, and on drills at first; return the loss of each step.
 
-        The last examples are held out where the recipe has a target accuracy. A run that was killed
-        ends in the same bytes as one that was not.
+        The last examples are held out if the recipe has a target accuracy. A killed and resumed run
+        ends in the same bytes as any other.
 
         Raises:
-            Interrupted: If ``should_stop`` said so; running again goes on from there.
+            Interrupted: If ``should_stop`` is true; running again resumes.
             OSError: If a checkpoint cannot be written; the one before stays.
         """
         held_out = examples[-_HELD_OUT:] if self.recipe.target_accuracy is not None else ()
@@ -173,7 +159,7 @@ class WarmStartRun:
         return Learner(self.model, optimizer)
 
     def _restore(self, learner: Learner) -> list[float]:
-        """Set the model to its newest whole checkpoint; return the losses up to it."""
+        """Set the model to its newest intact checkpoint; return the losses up to it."""
         found = checkpoints.load_latest(self.work)
         if found is None:
             return []
@@ -198,10 +184,7 @@ class WarmStartRun:
 def _batch(
     lessons: Sequence[Lesson], words: Sequence[int], step: int, recipe: WarmStart
 ) -> list[Lesson]:
-    """The lessons of one step, in turn and from the start again after the last.
-
-    In the steps of the drill, lists of words take the place of some.
-    """
+    """The lessons of one step, cyclically; in a drill, lists of words replace some."""
     first = (step - 1) * recipe.batch
     batch = [lessons[index % len(lessons)] for index in range(first, first + recipe.batch)]
     if step <= recipe.drill_steps:
@@ -212,7 +195,6 @@ def _batch(
 
 
 def imitate(learner: Learner, batch: Sequence[Lesson], end: int) -> float:
-    """Take one optimiser step on a batch of lessons and return its loss."""
     model = learner.model
     model.train()
     ids, taught = collate(batch, end, model.device)
@@ -228,7 +210,7 @@ def accuracy(
     tokenizer: PreTrainedTokenizerBase,
     examples: Sequence[Demonstration],
 ) -> float:
-    """The share of demonstrations whose answer the model gives, decoding greedily."""
+    """Greedy accuracy on demonstrations."""
     model.eval()
     prompts = [encode_prompt(tokenizer, example.messages) for example in examples]
     longest = max(len(tokenizer.encode(example.response)) for example in examples)
@@ -260,7 +242,6 @@ def _schedule(step: int, recipe: WarmStart) -> float:
 
 
 def texts(examples: Sequence[Demonstration], count: int) -> Iterator[str]:
-    """Yield the texts that the tokenizer is trained on."""
     for example in islice(examples, count):
         yield from (message["content"] for message in example.messages)
         yield example.response

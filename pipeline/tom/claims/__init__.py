@@ -1,1 +1,1 @@
-"""Reading belief claims in English that language models write, and checking them."""
+"""Reading and checking belief claims in English text written by language models."""

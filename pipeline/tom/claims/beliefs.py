@@ -1,4 +1,4 @@
-"""Verbs and nouns of belief, events, and words that make what is said untrue or leave it open."""
+"""Verbs and nouns of belief, events, and words that make a clause untrue or leave it open."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def false(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def _judges(sentence: Sentence) -> bool:
-    """Whether a clause so far is one like "it is" and "it would be"."""
+    """A clause without content of its own, such as "it is" or "it would be"."""
     clause = sentence.clause
     return clause.subject is None and not clause.believers and not clause.stated
 
@@ -79,7 +79,7 @@ def that(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def if_(sentence: Sentence, token: Token, index: int) -> None:
-    """A condition; after what it is a condition of, or before."""
+    """A condition, before or after the clause that depends on it."""
     before = sentence.preceding(index)
     trails = before is not None and (before.role is Role.COMMA or before is sentence.last)
     even = token.value == "unless" or sentence.tokens[index - 1].value == "even"
@@ -87,7 +87,6 @@ def if_(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def whether(sentence: Sentence, token: Token, index: int) -> None:
-    """A question inside a sentence."""
     sentence.reset()
     sentence.clause.closed = True
 
@@ -136,7 +135,6 @@ def suppose(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def ask(sentence: Sentence, token: Token, index: int) -> None:
-    """A question claims nothing."""
     sentence.found, sentence.silent = [], True
 
 
@@ -144,7 +142,7 @@ _MODAL = frozenset({"will", "would", "should", "might", "may", "must", "could"})
 
 
 def believe(sentence: Sentence, token: Token, index: int) -> None:
-    """A verb of belief: its subject is one more believer."""
+    """A verb of belief: its subject becomes one more believer."""
     clause, before = sentence.clause, sentence.preceding(index)
     suppose(sentence, token, index)
     if clause.reported and not clause.stated:
@@ -197,7 +195,7 @@ def unaware(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def look(sentence: Sentence, token: Token, index: int) -> None:
-    """A verb of search: where one looks for a thing is where one thinks that it is."""
+    """A verb of search: people look for a thing where they believe it is."""
     clause, follows = sentence.clause, sentence.following(index)
     at = follows is not None and follows.value == "at"
     would = any(before.value in _MODAL for before in sentence.tokens[max(0, index - 2) : index])
@@ -209,7 +207,6 @@ def look(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def belief(sentence: Sentence, token: Token, index: int) -> None:
-    """A noun for a belief: its owner is a believer."""
     clause = sentence.clause
     owner = clause.owner or clause.having
     if owner is not None:
@@ -274,14 +271,13 @@ def event(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def _is_told(sentence: Sentence, token: Token, index: int) -> bool:
-    """Whether what follows is what somebody says: "Ann claims", "Ann's claim that"."""
+    """Reported speech follows: "Ann claims", "Ann's claim that"."""
     clause, follows = sentence.clause, sentence.following(index)
     noun = clause.owner is not None and follows is not None and follows.role is Role.THAT
     return clause.subject is not None or noun or token.value.endswith("ing")
 
 
 def be(sentence: Sentence, token: Token, index: int) -> None:
-    """A form of "be"."""
     clause = sentence.clause
     if clause.subject is not None and sentence.main is None:
         sentence.remember(clause.subject)

@@ -1,4 +1,4 @@
-"""Where clauses begin and end, and what moment they are about."""
+"""Boundaries and tense of clauses."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ _SHOWS = frozenset(
     {"mean", "means", "indicate", "indicates", "imply", "implies", "suggest", "suggests"}
 )
 _TURNS = frozenset({"but", "however", "so", "therefore", "thus", "hence", "consequently"})
-"""What stands between what would be and what is."""
+"""Words between a counterfactual and the facts."""
 
 
 def comma(sentence: Sentence, token: Token, index: int) -> None:
-    """A comma: ends what is complete."""
     clause, follows = sentence.clause, sentence.following(index)
     lists = follows is not None and follows.role is Role.PERSON and clause.verb is None
     if not (lists and clause.subject):
@@ -56,7 +55,7 @@ def comma(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def _is_aside(sentence: Sentence, follows: Token | None) -> bool:
-    """Whether a comma opens an aside on a believer: "thinks that Ben, who left,"."""
+    """A comma that opens an aside on a believer: "thinks that Ben, who left,"."""
     clause = sentence.clause
     named = follows is not None and follows.role is Role.PERSON
     believing = clause.verb is Role.BELIEVE and bool(clause.believers) and not clause.stated
@@ -64,7 +63,6 @@ def _is_aside(sentence: Sentence, follows: Token | None) -> bool:
 
 
 def _tells_place(sentence: Sentence, index: int) -> bool:
-    """Whether "which is" follows."""
     follows = sentence.following(index)
     return follows is not None and follows.value == "which"
 
@@ -108,7 +106,7 @@ def and_(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def _goes_on(sentence: Sentence, index: int) -> bool:
-    """Whether a believed move goes on: "moved to the box and then to the jar"."""
+    """A believed move goes on: "moved to the box and then to the jar"."""
     clause = sentence.clause
     if clause.verb is not Role.MOVE or not clause.believers:
         return False
@@ -160,7 +158,6 @@ def break_(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def _is_that(sentence: Sentence, index: int) -> bool:
-    """Whether "is that" follows."""
     after = [t.role for t in sentence.tokens[index + 1 : index + 5] if t.role not in PASSED]
     return after[:2] == [Role.BE, Role.THAT]
 
@@ -190,7 +187,6 @@ def when(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def former_(sentence: Sentence, token: Token, index: int) -> None:
-    """A word for a former moment."""
     sentence.former = True
 
 
@@ -201,12 +197,11 @@ def moment(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def final_(sentence: Sentence, token: Token, index: int) -> None:
-    """A word for the end."""
     sentence.final = True
 
 
 def now_(sentence: Sentence, token: Token, index: int) -> None:
-    """A word for the moment that the response has come to."""
+    """A word for the present of the response."""
     sentence.former = False
 
 

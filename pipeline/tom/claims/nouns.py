@@ -1,4 +1,4 @@
-"""Who and what a sentence is about, and where: names, pronouns, and words that lead to places."""
+"""Names, pronouns, and words that lead to places."""
 
 from __future__ import annotations
 
@@ -55,12 +55,10 @@ def they(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def his(sentence: Sentence, token: Token, index: int) -> None:
-    """A possessive pronoun."""
     sentence.clause.owner = sentence.memory.person
 
 
 def their(sentence: Sentence, token: Token, index: int) -> None:
-    """A possessive pronoun of several."""
     sentence.clause.owner = sentence.memory.people or sentence.memory.person
 
 
@@ -93,7 +91,7 @@ def agent(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def _is_counted(sentence: Sentence, index: int) -> Token | None:
-    """The word that says how many: "all of" before "the agents"."""
+    """The quantifier before a noun: "all of" before "the agents"."""
     for before in reversed(sentence.tokens[max(0, index - 3) : index]):
         if before.role is Role.EVERY:
             return before
@@ -154,7 +152,7 @@ def them(sentence: Sentence) -> None:
 
 
 def except_(sentence: Sentence, token: Token, index: int) -> bool:
-    """ "Everyone except Ann": return whether it is that."""
+    """ "Everyone except Ann"; true if that was read."""
     clause, follows = sentence.clause, sentence.following(index, _BEFORE_EXCEPTED)
     named = follows is not None and follows.role is Role.PERSON
     clause.excepted = named and clause.verb is None and clause.subject is sentence.memory.everyone
@@ -162,7 +160,7 @@ def except_(sentence: Sentence, token: Token, index: int) -> bool:
 
 
 def who(sentence: Sentence, token: Token, index: int) -> None:
-    """Begins to tell more about a person."""
+    """Opens a relative clause about a person."""
     sentence.clause.thing = False
     clause, everyone_ = sentence.clause, sentence.memory.everyone
     if clause.subject is None or (clause.subject is everyone_ and clause.verb is None):
@@ -170,7 +168,7 @@ def who(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def we(sentence: Sentence, token: Token, index: int) -> None:
-    """Nobody of the story: "we know" says what is so. "No one" is someone else."""
+    """ "We know": nobody of the story, hence a statement about the world. "No one" is a person."""
     if token.value == "one" and sentence.tokens[index - 1].value == "no":
         nobody(sentence, index)
         return
@@ -181,7 +179,6 @@ def we(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def thing(sentence: Sentence, token: Token, index: int) -> None:
-    """An object."""
     sentence.memory.object = token.value
     _thing(sentence, index)
 
@@ -204,7 +201,7 @@ def _thing(sentence: Sentence, index: int) -> None:
 
 
 def location(sentence: Sentence, token: Token, index: int) -> None:
-    """A noun for a place: what follows a form of "be" is the place."""
+    """A noun for a place: the place follows a form of "be"."""
     clause = sentence.clause
     clause.located = not clause.seen
     owner = clause.owner or clause.having
@@ -218,12 +215,10 @@ def location(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def seen(sentence: Sentence, token: Token, index: int) -> None:
-    """The location of an event."""
     sentence.clause.seen = True
 
 
 def preposition(sentence: Sentence, token: Token, index: int) -> None:
-    """A word before a place."""
     clause, everyone = sentence.clause, sentence.memory.everyone
     clause.preposition = token.role
     if token.role is Role.IN and clause.verb is None and clause.subject is everyone:
@@ -246,12 +241,11 @@ def where(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def what(sentence: Sentence, token: Token, index: int) -> None:
-    """Opens a clause that says nothing: "what she thinks"."""
     sentence.clause.closed = True
 
 
 def there(sentence: Sentence, token: Token, index: int) -> None:
-    """ "There" for the last place, where something is said to be in it."""
+    """ "There": the last place, where a clause puts something in it."""
     clause, follows = sentence.clause, sentence.following(index)
     if follows is not None and follows.role in (Role.BE, Role.WAS):
         return
@@ -286,5 +280,5 @@ def invented(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def respectively(sentence: Sentence, token: Token, index: int) -> None:
-    """Believers and places are told in the same order."""
+    """Pairs believers and places in order."""
     sentence.respective = True

@@ -1,9 +1,9 @@
-"""The belief claims of a response: which there are, when each is about, and whether it is true.
+"""The belief claims of a response, the moment that each is about, and its truth.
 
 A sentence is read as clauses, in a single pass over its words. In each, believers are collected
 from left to right ("Ann thinks Ben would think"), an event or a form of "be" is remembered, and
-when a place comes, what stands before it decides whether it is where something *is*, or only where
-something went or was seen.
+when a place comes, the words before it decide between where something *is* and where it only went
+or was seen.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ HANDLERS: Mapping[Role, Callable[[Sentence, Token, int], object]] = MappingProxy
         Role.THAT: beliefs.that,
     }
 )
-"""What each kind of word does."""
+"""The handler of each role of words."""
 
 _KEEP_PREPOSITION = frozenset(
     {Role.SKIP, Role.HEDGE, Role.THIS, Role.FINAL, Role.IN, Role.TO, Role.AWAY, Role.ABOUT}
@@ -119,21 +119,19 @@ _ANSWER = re.compile(
     r"<answer>[^<]{0,2000}|\"answer\"\s*:[^\n}]{0,2000}|\"thinking\"\s*:|</?think>", re.IGNORECASE
 )
 LONGEST_RESPONSE = 20_000
-"""Characters that are read, about twice the longest response of Study 1."""
+"""Limit in characters, about twice the longest response of Study 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeliefClaim:
-    """A statement about where something is, or is believed to be.
+    """A statement about the place of something, real or believed.
 
     Attributes:
-        holders: The believers, outermost first; none for the world.
-        object: What is said to be there.
-        place: Where it is said to be.
-        negated: Whether it is said not to be there, or not to be known there.
+        holders: The believers, outermost first; empty for the world.
+        negated: The claim denies the place, or that the holders know it.
         when: ``end`` for the end of the story, ``earlier`` for a former moment.
-        start: Where the statement begins in the response, in characters.
-        end: Where it ends.
+        start: Offset in the response, in characters.
+        end: Offset of its end.
     """
 
     holders: Chain
@@ -150,8 +148,8 @@ def read_claims(text: str, vocabulary: Vocabulary, thing: str = "") -> list[Beli
 
     Args:
         text: The response; its first ``LONGEST_RESPONSE`` characters are read.
-        vocabulary: The names of its story.
-        thing: The object asked about, which "it" means until another is named.
+        vocabulary: Names of its story.
+        thing: The object asked about: "it", until another is named.
     """
     text = _ANSWER.sub(lambda match: "\n".ljust(len(match.group())), text[:LONGEST_RESPONSE])
     memory, found = ClauseMemory(thing, thing, vocabulary.everyone), list[FoundClaim]()
@@ -186,27 +184,17 @@ def _when(found: FoundClaim, last: dict[tuple[Chain, str], str]) -> str:
 
 @dataclass(frozen=True)
 class ReadStory:
-    """What a story's names are, and what is believed in it.
-
-    Attributes:
-        beliefs: Who believes what.
-        vocabulary: Its names.
-        rooms: The room that each object was last put in by the narrator.
-    """
+    """Names and beliefs of a story, with the room where the narrator put each object."""
 
     beliefs: Beliefs
     vocabulary: Vocabulary
     rooms: Mapping[str, str]
 
     def claims(self, response: str, thing: str) -> list[BeliefClaim]:
-        """The claims of a response; ``thing`` is the object asked about."""
         return read_claims(response, self.vocabulary, thing)
 
     def with_places(self, places: Iterable[str]) -> ReadStory:
-        """The story, with places to read that it need not have: the options of a question.
-
-        Nothing is believed to be in those that it does not have.
-        """
+        """The story with further places to read, such as a question's options; they stay empty."""
         names = self.vocabulary
         known = names.people | names.objects | names.rooms | names.containers
         added = {name for name in places if name not in known and name.lower() not in ROLES}
@@ -215,9 +203,9 @@ class ReadStory:
         return replace(self, vocabulary=replace(names, options=frozenset(added)))
 
     def holds(self, claim: BeliefClaim) -> bool:
-        """Whether a claim is true: at the end, or at any moment where it is about one.
+        """The claim is true at the end or, if it is about the past, at some moment.
 
-        Who is in no position to know of an object believes nothing about it.
+        Somebody who cannot know of an object believes nothing about it.
         """
         return (claim.place in self._believed(claim)) is not claim.negated
 
@@ -231,13 +219,7 @@ class ReadStory:
 
 @lru_cache(maxsize=4096)  # the completions of a prompt follow each other, epoch after epoch
 def read_story(language: Language, story: str, rules: Rules, thing: str = "") -> ReadStory:
-    """Read a story.
-
-    Args:
-        language: The language it is in.
-        story: Its text.
-        rules: How beliefs change.
-        thing: The object asked about.
+    """Parse and replay a story; "it" is ``thing``, the object asked about.
 
     Raises:
         ParseError: At the first sentence that is not in the language.
@@ -252,7 +234,7 @@ def read_story(language: Language, story: str, rules: Rules, thing: str = "") ->
 
 
 def _vocabulary(events: Story, known: Beliefs, story: str, thing: str) -> Vocabulary:
-    """The names of a story; what is asked about is an object, even if things are in it."""
+    """The names of a story; the thing asked about is an object even if it contains others."""
     seen = [o for o in known.observations if o.aspect in (CONTAINER, ROOM)]
     containers = {o.value for o in seen if o.aspect == CONTAINER and o.value}
     entered = {e.room for e in events if isinstance(e, Enter | Exit | Place | Present)}

@@ -1,4 +1,4 @@
-"""A sentence that is being read: its clause so far, what was said before, and what words may do."""
+"""The state of reading a sentence: its clause so far, and the memory of those before."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline.tom.observation import Chain
 
 People = tuple[str, ...]
 NOBODY: People = ()
-"""Believers of whom none is named, such as "the others": what they believe is no claim."""
+"""Unnamed believers, such as "the others": their beliefs are no claims."""
 
 EVENTS = frozenset({Role.MOVE, Role.GO, Role.PERCEIVE, Role.SPEAK})
 SUBJECTS = frozenset({Role.PERSON, Role.HE, Role.THEY, Role.ALL})
@@ -23,7 +23,7 @@ PLACES = frozenset({Role.CONTAINER, Role.ROOM})
 
 @dataclass(slots=True)
 class ClauseMemory:
-    """What the sentences before leave to the next: whom and what its pronouns mean.
+    """Referents that the sentences before leave to the next.
 
     Attributes:
         object: "It".
@@ -32,9 +32,9 @@ class ClauseMemory:
         person: "He", "she".
         people: "They".
         place: "There".
-        history: Whether a list of what happened is being read: "Initially: red_box".
-        named: Whom "the others" leave out.
-        recent: The place, if this sentence or the one before names it; else nothing.
+        history: A list of events is being read: "Initially: red_box".
+        named: The people excluded by "the others".
+        recent: The place, if this sentence or the one before names it; else empty.
     """
 
     object: str
@@ -50,18 +50,16 @@ class ClauseMemory:
 
 @dataclass(frozen=True, slots=True)
 class FoundClaim:
-    """A claim as its sentence makes it; whether it is about the end is not settled yet.
+    """A claim as its sentence makes it; not yet settled as one about the end.
 
     Attributes:
-        holders: The believers, outermost first; none for the world.
-        object: What is said to be there.
-        place: Where.
-        negated: Whether it is said not to be so.
-        former: Whether the sentence speaks of a former moment.
-        past: Whether it is in the past.
-        final: Whether it speaks of the end.
-        start: Where it begins in the text.
-        end: Where it ends.
+        holders: The believers, outermost first; empty for the world.
+        negated: The claim denies the place.
+        former: The sentence speaks of a former moment.
+        past: Past tense.
+        final: The sentence speaks of the end.
+        start: Offset in the text.
+        end: Offset of its end.
     """
 
     holders: Chain
@@ -77,35 +75,35 @@ class FoundClaim:
 
 @dataclass(slots=True)
 class Clause:
-    """What has been read of a clause.
+    """The clause as read so far.
 
     Attributes:
-        believers: Who believes that who believes; several people believe the same.
-        fixed: Whether a heading names them, so that an event after it is no belief of theirs.
-        noun: Whether a noun does, as in "Ann's belief".
-        interrupted: Whether a comma stands after them.
-        verb: What the last verb does.
+        believers: The nested believers; several people in one place believe the same.
+        fixed: A heading names them, so that an event after it is no belief of theirs.
+        noun: A noun names them, as in "Ann's belief".
+        interrupted: A comma follows them.
+        verb: Role of the last verb.
         subject: People before the verb to come.
-        thing: Whether an object, or a pronoun for one, stands there instead.
-        owner: Whose belief or location follows, as in "Ann's".
-        having: Who has a belief, as in "Ann has no knowledge of".
-        located: Whether it is about a location, so that a place may follow "is".
-        known: Whether that is a location of a belief.
-        seen: Whether it is one of an event.
-        denied: Whether a negation waits for its verb.
-        negated: Whether what it says is negated.
-        untrue: Whether it is said to be false: "it is not true that".
-        reported: Whether it is what somebody said.
-        excepted: Whether the people to come are left out: "everyone except".
-        preposition: What stands before the next word.
-        with_thing: Whether it begins "with the lime".
+        thing: An object, or a pronoun for one, is the subject instead.
+        owner: The possessor, as in "Ann's" belief or location.
+        having: The owner of a belief, as in "Ann has no knowledge of".
+        located: The clause is about a location, so that a place may follow "is".
+        known: That location is one of a belief.
+        seen: That location is one of an event.
+        denied: A negation waits for its verb.
+        negated: The content is negated.
+        untrue: The clause is called false: "it is not true that".
+        reported: Reported speech.
+        excepted: The people to come are left out: "everyone except".
+        preposition: The preposition before the next word.
+        with_thing: The clause begins "with the lime".
         place_before: The place of "the box, where Ann thinks it is".
-        stated: Whether its place has come.
-        closed: Whether it can make no claim: it is a question, or an aside.
-        past: Whether it is in the past.
-        stays: Whether something stays rather than is.
-        aside: Whether it tells when or why something else happens.
-        start: Where it begins in the text; -1 before its first word.
+        stated: Its place has come.
+        closed: It can make no claim, being a question or an aside.
+        past: Past tense.
+        stays: Something stays rather than is.
+        aside: The clause gives the time or reason of another.
+        start: Offset in the text; -1 before its first word.
     """
 
     believers: list[People] = field(default_factory=list)
@@ -140,17 +138,9 @@ _SAID_PLACES = PLACES | {Role.INVENTED}
 
 
 class Sentence:
-    """A sentence, as far as it has been read.
-
-    Attributes:
-        tokens: Its words.
-        memory: What was said before.
-        clause: The clause that is being read.
-        found: The claims so far.
-    """
+    """A sentence that is being read; reading changes ``memory``."""
 
     def __init__(self, tokens: Sequence[Token], memory: ClauseMemory) -> None:
-        """Begin; ``memory`` is changed by reading."""
         self.tokens = tokens
         self.memory = memory
         self.clause = Clause()
@@ -175,31 +165,30 @@ class Sentence:
         self.found: list[FoundClaim] = []
 
     def following(self, index: int, skip: frozenset[Role] = PASSED) -> Token | None:
-        """The next of the words that matter."""
+        """The next token whose role is not skipped."""
         for token in self.tokens[index + 1 : index + 6]:
             if token.role not in skip:
                 return token
         return None
 
     def preceding(self, index: int) -> Token | None:
-        """The last of the words that matter."""
+        """The last token before whose role is not skipped."""
         for token in reversed(self.tokens[max(0, index - 5) : index]):
             if token.role not in PASSED:
                 return token
         return None
 
     def set_subject(self, people: People) -> None:
-        """Take people as the subject of the verb to come."""
         clause = self.clause
         clause.subject, clause.thing = people, False
 
     def add_believer(self, people: People, heading: bool = False, noun: bool = False) -> None:
-        """Add believers: inside the belief of those before, where none has been told yet.
+        """Nest believers inside those before, as long as no event has been told.
 
         Args:
             people: One believer, or several who believe the same.
-            heading: Whether a heading names them: "from Ann's perspective".
-            noun: Whether a noun does, so that no pronoun will mean them: "Ann's belief".
+            heading: A heading names them: "from Ann's perspective".
+            noun: A noun names them ("Ann's belief"), so that no pronoun will mean them.
         """
         clause = self.clause
         open_ = clause.verb is Role.BELIEVE or clause.fixed
@@ -214,7 +203,7 @@ class Sentence:
         clause.subject, clause.thing, clause.owner = None, False, None
 
     def remember(self, people: People) -> None:
-        """Remember whom the pronouns to come mean: no one inside a belief or an aside."""
+        """Update the referents of pronouns; people inside a belief or an aside do not count."""
         aside = self.clause.aside and self.main is not None
         if people is not self.memory.everyone:
             self.named = self.named.union(people)
@@ -228,7 +217,7 @@ class Sentence:
             self.memory.people = people
 
     def settle_negation(self) -> None:
-        """Let a negation that waits for its verb have it."""
+        """Attach a waiting negation to its verb."""
         clause = self.clause
         if clause.denied:
             clause.negated, clause.denied = True, False
@@ -237,19 +226,19 @@ class Sentence:
         """Begin a condition.
 
         Args:
-            trails: Whether the last claim is made on it: "she would think so if".
-            real: Whether what is said holds all the same: "even if".
+            trails: The last claim depends on it: "she would think so if".
+            real: The claims hold all the same: "even if".
         """
         self.conditional = self.found[-1].start if trails and self.found else -1
         self.reset()
         self.hypothesis, self.real = True, real
 
     def retract(self, start: int) -> None:
-        """Take back the claims that begin at one place."""
+        """Drop the claims that begin at this offset."""
         self.found = [each for each in self.found if each.start != start]
 
     def doubt(self) -> None:
-        """Take the condition, if there is one, as contrary to fact."""
+        """Take the condition, if any, as contrary to fact."""
         if self.hypothesis and not self.real:
             self.retract(self.conditional)
             self.unreal = True
@@ -265,12 +254,12 @@ class Sentence:
 
     @property
     def mute(self) -> bool:
-        """Whether nothing said here is a claim."""
+        """Nothing here counts as a claim."""
         unsaid = self.clause.closed or self.silent or self.hinted
         return unsaid or self.hypothesis or self.unreal
 
     def is_claim(self, token: Token) -> bool:
-        """Whether something is said to be in a place."""
+        """The token is a place in which the clause puts something."""
         clause = self.clause
         if clause.seen:
             return False
@@ -298,7 +287,7 @@ class Sentence:
         return said
 
     def state(self, place: str, token: Token) -> None:
-        """Write down a claim, one for each of several believers."""
+        """Record a claim, one for each of several believers."""
         clause = self.clause
         if clause.believers:  # "if Ann thinks that it is in the box, Ben would": who knows
             self.doubt()
@@ -322,7 +311,6 @@ class Sentence:
             )
 
     def finish(self) -> None:
-        """End the sentence."""
         self.close_where()
         if self.respective:
             self._pair()
@@ -333,7 +321,7 @@ class Sentence:
             self.memory.named = self.named | self.memory.named if told else self.named
 
     def _pair(self) -> None:
-        """Give each of several believers the place that stands where their name does."""
+        """Pair several believers with places in the order of mention."""
         first = next((each for each in self.found if each.holders), None)
         if first is None:
             return
@@ -347,7 +335,6 @@ class Sentence:
             ]
 
     def reset(self) -> None:
-        """Begin a new clause."""
         self.close_where()
         if self.clause.believers and not self.clause.stated:
             self.untold = self.clause.believers

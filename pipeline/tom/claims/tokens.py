@@ -1,4 +1,4 @@
-"""From the text of a response to sentences of words that have a role."""
+"""Tokenising a response into sentences of words with roles."""
 
 from __future__ import annotations
 
@@ -32,11 +32,10 @@ class Token:
     """A word with a role, a name of several words, or a sign.
 
     Attributes:
-        role: What it does.
         value: A name as the story has it, else the word in lower case.
-        start: Where it begins in the text, in characters.
-        end: Where it ends.
-        owner: Whether it is in the possessive: "Ann's".
+        start: Offset in the text, in characters.
+        end: Offset of its end.
+        owner: Possessive: "Ann's".
     """
 
     role: Role
@@ -50,9 +49,9 @@ Words = Sequence[re.Match[str]]
 
 
 def sentences(text: str, vocabulary: Vocabulary) -> Iterator[tuple[list[Token], Words]]:
-    """Yield the sentences of a text, without what stands in parentheses; empty ones are left out.
+    """Yield (tokens, words) of each sentence that is not empty; lines end sentences, too.
 
-    With each, its words. A line ends a sentence, too. Words without a role are left out of tokens.
+    Text in parentheses is left out. Words without a role are no tokens.
     """
     for words in _split(text):
         if words:
@@ -60,13 +59,13 @@ def sentences(text: str, vocabulary: Vocabulary) -> Iterator[tuple[list[Token], 
 
 
 def is_copied(words: Words, vocabulary: Vocabulary) -> bool:
-    """Whether a sentence stands in the story; few do, so each of its words is looked for first."""
+    """The sentence stands in the story. Few do, so a set of its words is tested first."""
     plain = tuple(plain_words(words))
     return vocabulary.story_words.issuperset(plain) and plain in sentences_of(vocabulary.story)
 
 
 def plain_words(words: Iterable[re.Match[str]]) -> Iterator[str]:
-    """Yield words in lower case, without signs and the number of a list."""
+    """Yield words in lower case, without signs and the number of a list item."""
     for position, match in enumerate(words):
         if match["word"] and not (position == 0 and match["word"].isdigit()):
             yield match["word"].lower()
@@ -74,12 +73,11 @@ def plain_words(words: Iterable[re.Match[str]]) -> Iterator[str]:
 
 @lru_cache(maxsize=256)  # the sentences of a response are about one story
 def sentences_of(text: str) -> frozenset[tuple[str, ...]]:
-    """The sentences of a text, as words in lower case."""
+    """Sentences as tuples of words in lower case."""
     return frozenset(tuple(plain_words(words)) for words in _split(text))
 
 
 def _split(text: str) -> Iterator[list[re.Match[str]]]:
-    """Yield the words and signs of one sentence after the other."""
     sentence: list[re.Match[str]] = []
     deep = 0
     for match in _TOKEN.finditer(text):
@@ -104,7 +102,7 @@ def _split(text: str) -> Iterator[list[re.Match[str]]]:
 
 
 def _is_number(sentence: list[re.Match[str]]) -> bool:
-    """Whether all that a sentence has is the number of a list, as in "1. The lime is"."""
+    """The sentence is only the number of a list item, as in "1. The lime is"."""
     return len(sentence) == 1 and sentence[0].group().isdigit()
 
 

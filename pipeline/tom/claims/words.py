@@ -1,7 +1,6 @@
-"""What words of a response do in a belief claim, and the names of its story that stand in it.
+"""Roles of words in belief claims, and the names of a story.
 
-A word has one role. Roles are what :mod:`pipeline.tom.claims.sentence` works on; words without a
-role are passed over.
+A word has one role. Words without a role are passed over.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from types import MappingProxyType
 
 
 class Role(IntEnum):
-    """What a word does."""
+    """The function of a word in a sentence."""
 
     # What stories are about; these are found by the vocabulary of a story.
     PERSON = auto()
@@ -183,7 +182,7 @@ _WORDS: Mapping[Role, str] = {
 ROLES: Mapping[str, Role] = MappingProxyType(
     {word: role for role, words in _WORDS.items() for word in words.split()}
 )
-"""The role of each word, in lower case."""
+"""Role by word in lower case."""
 
 
 WORD = re.compile(r"[^\W_]+(?:['’][a-z]{1,2}\b)?")
@@ -193,8 +192,10 @@ DETERMINERS = frozenset({"the", "same", "a", "an"})
 _NAME_WORDS = re.compile(r"[^\W_]+")
 
 Name = tuple[tuple[str, ...], Role, str, bool]
-"""The words of a name in lower case, what it names, the name as the story has it, and whether the
-words are but the end of it: "box" of "red_box"."""
+"""(words in lower case, role, name as the story has it, whether the words are only its end).
+
+"box" is the end of "red_box".
+"""
 
 Names = tuple[Name, ...]
 """Names that begin with the same word, the longest first."""
@@ -202,7 +203,7 @@ Names = tuple[Name, ...]
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The names of a story, and of places that it need not have; and its text."""
+    """Names and text of a story, with places it need not have."""
 
     people: frozenset[str]
     objects: frozenset[str]
@@ -213,20 +214,15 @@ class Vocabulary:
 
     @cached_property
     def everyone(self) -> tuple[str, ...]:
-        """All people, in one order."""
         return tuple(sorted(self.people))
 
     @cached_property
     def story_words(self) -> frozenset[str]:
-        """The words of the story, in lower case."""
         return frozenset(word.lower() for word in WORD.findall(self.story))
 
     @cached_property
     def heads(self) -> Mapping[tuple[str, ...], str]:
-        """What the names of containers end with, such as ``("box",)``, and the one that ends so.
-
-        The empty text, where several do.
-        """
+        """Container by the last words of its name, such as ``("box",)``; empty if ambiguous."""
         heads: dict[tuple[str, ...], str] = {}
         for name in self.containers:
             words = tuple(_NAME_WORDS.findall(name.lower()))
@@ -236,7 +232,7 @@ class Vocabulary:
 
     @cached_property
     def names(self) -> Mapping[str, Names]:
-        """The names that begin with a word in lower case."""
+        """Names by their first word in lower case."""
         begin: dict[str, list[Name]] = {}
         kinds = (
             (self.people, Role.PERSON),
@@ -256,7 +252,7 @@ class Vocabulary:
 
 
 def parts_of(word: str) -> tuple[str, str]:
-    """A word without its apostrophe, and what follows it: ``("jack", "s")``."""
+    """Split off an apostrophe's suffix: ``("jack", "s")``."""
     if word.isalnum():
         return word, ""
     for mark in ("'", "’"):
@@ -283,7 +279,6 @@ def name_at(
 
 
 def _stands_at(words: list[re.Match[str]], position: int, parts: tuple[str, ...]) -> bool:
-    """Whether the words of a name, in lower case, begin at a position."""
     if position + len(parts) > len(words):
         return False
     for place, part in enumerate(parts, position):
@@ -301,15 +296,15 @@ _GENERIC = frozenset(
     {"room", "story", "house", "scene", "area", "way", "text", "possession", "hand", "hands"}
     | {"care", "custody", "middle", "past", "future", "end", "situation", "world", "head"}
 )
-"""Nouns after "in the" that are no places of things."""
+"""Nouns after "in the" that are not places of things."""
 
 _LONGEST = 3
 _AFTER = frozenset({Role.AND, Role.BREAK, Role.WHEN, Role.IF, Role.NOW})
-"""What may come after a place."""
+"""Roles that may follow a place."""
 
 
 def begin_of_place(words: list[re.Match[str]], position: int) -> int:
-    """Where a name may begin, given the position after "in"."""
+    """The position of a name after "in", past any determiner."""
     named = position < len(words) and words[position].group().lower() in DETERMINERS
     return position + named
 
@@ -317,10 +312,10 @@ def begin_of_place(words: list[re.Match[str]], position: int) -> int:
 def place_made_up(
     words: list[re.Match[str]], start: int, vocabulary: Vocabulary
 ) -> tuple[int, str] | None:
-    """(words, name) of the place that begins with an unknown word, if it is one.
+    """(words, name) of an invented place that begins here, or None.
 
-    "The garage", "green_suitcase": with an article or an underscore, and nothing after it that
-    could belong to it.
+    "The garage", "green_suitcase": an unknown word with an article or an underscore, and nothing
+    after it that could belong to it.
     """
     end = start + 1
     while end < len(words) and _is_unknown(words, end, vocabulary):
@@ -338,7 +333,7 @@ def place_made_up(
 
 
 def _is_unknown(words: list[re.Match[str]], position: int, vocabulary: Vocabulary) -> bool:
-    """Whether a word is none that the reader or the story has."""
+    """Neither the reader nor the story knows the word."""
     match = words[position]
     word = match.group().lower()
     if match["sign"] or word in ROLES:

@@ -1,4 +1,4 @@
-"""A short telling of Hi-ToM-style events: only what changes something is said.
+"""A short telling of Hi-ToM-style events: only events with an effect are told.
 
 Tiny models read these stories: the same events and questions as Hi-ToM's, in about 60 word tokens.
 """
@@ -10,7 +10,7 @@ from pipeline.tom.story import WAITING_ROOM, Enter, Exit, Move, Stay, Story
 
 
 def render(story: Story) -> str:
-    """Write a story briefly, one sentence a line: no waiting room, no idle minutes."""
+    """Write a story briefly, one sentence a line, without the waiting room and idle minutes."""
     said = tuple(event for event in story if not _is_silent(event))
     lines = zip(render_in_full(said).split("\n"), said, strict=True)
     return "\n".join(_shorten(line, event) for line, event in lines)

@@ -55,14 +55,13 @@ STORY_TYPES = tuple(name + extra for name in _ACTIONS for extra in ("", _ASYMMET
 
 @dataclass(frozen=True)
 class ExploreTomSettings:
-    """What kind of story to make.
+    """Settings of a generated story.
 
     Attributes:
         story_type: One of ``STORY_TYPES``.
         people: 2 to 4; all are named in the story.
         moves: Moves, state changes and topics brought up, 1 to 4.
         max_sentences: Upper limit on actions.
-        rules: How gold answers follow from the story.
         names: Pools of names, for the benchmark's own style.
     """
 
@@ -83,28 +82,22 @@ class ExploreTomSettings:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of action of the story type."""
         return _ACTIONS[self.story_type.removesuffix(_ASYMMETRIC)]
 
     @property
     def asymmetric(self) -> bool:
-        """Whether somebody peeks or is distracted."""
+        """Somebody peeks or is distracted."""
         return self.story_type.endswith(_ASYMMETRIC)
 
 
 def generate(settings: ExploreTomSettings, random: Random, style: str = BENCHMARK) -> GeneratedItem:
-    """Draw one story with all its questions."""
     return _item(_events(settings, random, style), settings, style)
 
 
 def pair(
     settings: ExploreTomSettings, random: Random, style: str = BENCHMARK
 ) -> CounterfactualPair:
-    """Draw a story with a twin in which somebody leaves later, is told, or looks on instead.
-
-    Raises:
-        NoPair: If the stories of these settings have no such twin.
-    """
+    """Draw a story with a twin in which somebody leaves later, is told, or looks on instead."""
     if not settings.asymmetric and not {"move", "discuss_private"} & set(settings.kinds):
         raise NoPair(
             f"stories of type {settings.story_type!r} have no moves to witness, and nothing is "
@@ -126,7 +119,7 @@ def pair(
 
 
 def _sincere(events: Story, settings: ExploreTomSettings) -> bool:
-    """Whether everybody tells what they believe, as upstream's speakers do."""
+    """Everybody tells their own beliefs, as upstream's speakers do."""
     return all(
         beliefs(events[:moment], settings.rules).of((told.speaker,), told.object, told.aspect)
         == told.place
@@ -136,7 +129,7 @@ def _sincere(events: Story, settings: ExploreTomSettings) -> bool:
 
 
 def _only(item: GeneratedItem, texts: set[str]) -> GeneratedItem:
-    """Keep the questions that both twins have, in the same order."""
+    """Keep the questions with these texts, in one order."""
     kept = sorted((q for q in item.questions if q.text in texts), key=lambda q: q.text)
     return GeneratedItem(item.story, tuple(kept), item.events, item.style, item.story_type)
 
@@ -192,7 +185,7 @@ class _Draft:
         )
 
     def fill(self) -> None:
-        """Add actions until the story has as many moves as asked for."""
+        """Add actions until the story has as many moves as the settings ask for."""
         while self.moves < self.settings.moves and len(self.events) < self.settings.max_sentences:
             walking = not self.room_of or self.random.random() < 0.5
             kind = "walk" if walking else self.random.choice(self.settings.kinds)
@@ -205,7 +198,7 @@ class _Draft:
             self._apply(action)
 
     def complete(self) -> bool:
-        """Whether the story has what its type and settings ask for."""
+        """The story meets its type and settings."""
         asides = sum(isinstance(event, Aside) for event in self.events)
         return (
             self.moves == self.settings.moves
@@ -215,7 +208,6 @@ class _Draft:
         )
 
     def _propose(self, kind: str) -> Action | None:
-        """A possible action of the kind, or None."""
         actor = self.random.choice(self.people)
         if kind == "walk":
             return self._walk(actor)
@@ -256,7 +248,9 @@ class _Draft:
         return Discuss(speaker, None, topic) if len(room) > 1 and new else None
 
     def _report(self, speaker: str, kind: str) -> Action | None:
-        """Tell what the speaker believes to somebody who, as the speaker thinks, does not."""
+        """A report of the speaker's belief to somebody who, as the speaker thinks, does not share
+        it.
+        """
         aspect = CONTAINER if kind == "report" else self.random.choice((CONTAINER, ROOM))
         known = self._known()
         place = known.of((speaker,), self.thing, aspect)

@@ -1,7 +1,7 @@
-"""The questions that ExploreToM asks about a story, with gold answers from the engine.
+"""ExploreToM's questions about a story, with gold answers from the engine.
 
-Which questions exist follows upstream (``belief_tracker.py``): nobody is asked about a belief they
-do not have, and the past is asked about only where something changed.
+The choice of questions follows upstream (``belief_tracker.py``): nobody is asked about a belief
+they do not have, and the past is asked about only where something changed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,6 @@ def _generated(asked: Asked, style: str, interesting: bool) -> GeneratedQuestion
 
 
 def _groups(events: Story, actions: list[Action | Remark], known: Beliefs) -> Iterator[list[Asked]]:
-    """Yield the belief questions on the same thing together."""
     people = agents_of(events)
     chains: list[Chain] = [*((who,) for who in people), *permutations(people, 2)]
     things = dict.fromkeys(
@@ -125,7 +124,7 @@ def _factual(actions: list[Action | Remark], known: Beliefs, style: str) -> Iter
 def _before(
     where: WhereQuestion, actions: list[Action | Remark], known: Beliefs, style: str
 ) -> Iterator[Asked]:
-    """Ask where the object was before each event that tells its place and happens only once."""
+    """Yield questions on the object's place before each event that occurs once and tells it."""
     told: dict[str, list[int]] = {}
     for moment, action in enumerate(actions):
         if isinstance(action, Move) or (isinstance(action, Carry) and where.aspect == ROOM):
@@ -141,7 +140,6 @@ def _before(
 
 
 def render_question(question: Question) -> str:
-    """Write a question in the words of ExploreToM."""
     match question:
         case KnowsQuestion(topic, (first,)):
             return f"Does {first} know about {topic}? Answer yes or no."

@@ -1,4 +1,4 @@
-"""The words of ExploreToM-style stories, and what can be talked about and done to an object."""
+"""The words of ExploreToM-style stories, with their topics and states."""
 
 from __future__ import annotations
 
@@ -45,11 +45,10 @@ STATES: Mapping[str, str] = {
     "cut a corner off the {thing}": "{thing} has a corner cut off",
     "dusted the {thing} with flour": "{thing} is dusted with flour",
 }
-"""What is done, and the clause that asks about it; all can be seen afterwards."""
+"""Sentence by state change, and the clause that asks about it; all states are visible later."""
 
 
 def render(events: Story) -> str:
-    """Write a story in the words of ExploreToM's structures, as running text."""
     people = frozenset(agents_of(events))
     rooms: dict[str, str] = {}
     return " ".join(_sentence(event, rooms, people) for event in events)
@@ -75,7 +74,7 @@ def _sentence(event: Event, rooms: dict[str, str], people: frozenset[str]) -> st
 
 
 def told(event: Event, rooms: dict[str, str], people: frozenset[str]) -> str:
-    """Tell an action without its full stop; ``rooms`` follows where everybody is."""
+    """Write an action without its full stop; ``rooms`` is updated."""
     match event:
         case Enter((agent,), room):
             rooms[agent] = room
@@ -99,7 +98,7 @@ def told(event: Event, rooms: dict[str, str], people: frozenset[str]) -> str:
 
 
 def quoted(move: Action) -> str:
-    """Tell a move as questions quote it: without its last part."""
+    """A move as questions quote it: without its last part."""
     match move:
         case Move(agent, thing, place) | Carry(agent, thing, place):
             return f"{agent} moved the {thing} to the {place}"

@@ -31,13 +31,13 @@ _ROOM = "conversation"
 
 @dataclass(frozen=True)
 class FantomSettings:
-    """What kind of conversation to make.
+    """Settings of a generated conversation.
 
     Attributes:
         people: Participants, 3 to 5.
-        told: Things told, 2 to 4; one of them in the absence of somebody.
-        full_context: Whether to show the whole conversation, or (short context) only the part in
-            which somebody leaves.
+        told: Facts told, 2 to 4; one of them in the absence of somebody.
+        full_context: Show the whole conversation, or (short context) only the part in which
+            somebody leaves.
     """
 
     people: int = 3
@@ -53,7 +53,7 @@ class FantomSettings:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something told by somebody; its key is the topic that the engine follows."""
+    """Something told by somebody."""
 
     speaker: str
     subject: Subject
@@ -61,21 +61,20 @@ class Fact:
 
     @property
     def key(self) -> str:
-        """The name under which the engine knows it."""
+        """The topic that the engine follows."""
         return f"{self.speaker} on {self.subject.topic}"
 
     def words(self, template: str) -> str:
-        """Fill in who told what."""
         return template.format(who=self.speaker, what=self.value)
 
 
 _Line = tuple[Event | None, str, str]
-"""What happens, who speaks, the words."""
+"""(event, speaker, words)."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Chatter:
-    """Who says a word in passing: before the part that matters, during an absence, at the end."""
+    """Speakers of passing remarks: before the decisive part, during an absence, at the end."""
 
     before: tuple[str, ...] = ()
     meanwhile: tuple[str, ...] = ()
@@ -84,12 +83,11 @@ class _Chatter:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is talked about.
+    """The content of a conversation.
 
     Attributes:
-        people: The participants.
         leaver: Who is out for a while.
-        facts: What is told, in order.
+        facts: In the order told.
         missed: Index of the fact told while the leaver is out, or just before.
     """
 
@@ -99,7 +97,7 @@ class _Plan:
     missed: int
 
     def fork(self) -> Random:
-        """A source of chance for what decides no answer."""
+        """A random source for choices that decide no answer, equal for both twins."""
         told = [(fact.key, fact.value) for fact in self.facts]
         return Random(f"{self.people} {self.leaver} {told} {self.missed}")
 
@@ -153,10 +151,10 @@ def _draw(settings: FantomSettings, manner: Manner, random: Random) -> _Plan:
 
 
 def _conversation(plan: _Plan, manner: Manner, hidden: bool) -> _Conversation:
-    """Write the conversation down; if not hidden, the leaver leaves after the fact instead.
+    """Write the conversation; if not ``hidden``, the leaver leaves after the fact instead.
 
-    Somebody drawn at random has the first word of the part in which the fact is told, and somebody
-    drawn at random says least in it, so that neither tells who missed the fact.
+    Random people have the first word and the fewest lines of the part in which the fact is told, so
+    that neither gives away who missed it.
     """
     bare = _written(plan, manner, hidden, _Chatter())
     chatter = _chatter(plan, Counter(who for _, who, _ in bare.lines[bare.part :]))
@@ -164,7 +162,7 @@ def _conversation(plan: _Plan, manner: Manner, hidden: bool) -> _Conversation:
 
 
 def _chatter(plan: _Plan, spoken: Mapping[str, int]) -> _Chatter:
-    """Words in passing by which everybody but one person speaks more than that person."""
+    """Passing remarks after which exactly one person speaks least."""
     random = plan.fork()
     first, quiet = random.choice(plan.people), random.choice(plan.people)
     least = spoken.get(quiet, 0) + (first == quiet)
@@ -276,8 +274,8 @@ def _belief(
 ) -> GeneratedQuestion:
     """Ask what somebody believes; the alternatives are to know it and to be unaware of it.
 
-    Which of two people is the unaware one depends on who left, not on what they missed, so that the
-    alternatives are the same in both twins of a pair.
+    The unaware one of two people depends on who left, not on what they missed, so that both twins
+    offer the same alternatives.
     """
     about = fact.words(fact.subject.indirect)
     content = fact.words(fact.subject.answer)

@@ -1,4 +1,4 @@
-"""What people talk about in FANToM-style conversations, and how a conversation is written down."""
+"""Topics and wording of FANToM-style conversations."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ class Subject:
     """Something a person tells about themselves; ``{who}`` is the speaker, ``{what}`` one value.
 
     Attributes:
-        topic: What the conversation turns to.
+        topic: The subject of the conversation.
         said: The utterance that tells it.
         asked: The question about it, beginning with a question word, without question mark.
         indirect: The same as a subordinate clause.
         answer: The answer as a sentence.
-        values: What may be told.
     """
 
     topic: str
@@ -100,9 +99,9 @@ SUBJECTS = (
 
 @dataclass(frozen=True)
 class Manner:
-    """How a conversation is written down; the templates name ``{who}`` and ``{words}``.
+    """The wording of a conversation; templates name ``{who}`` and ``{words}``.
 
-    ``passing`` holds words that tell nothing and fit anywhere.
+    ``passing`` holds empty remarks that fit anywhere.
     """
 
     names: Names

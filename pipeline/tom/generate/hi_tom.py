@@ -44,7 +44,7 @@ _CHAPTERS: dict[int, tuple[tuple[int, bool], ...]] = {
 
 @dataclass(frozen=True)
 class HiTomSettings:
-    """What kind of story to make.
+    """Settings of a generated story.
 
     Attributes:
         agents: Agents in the story (upstream: 5). The longest question chain has one less, or all
@@ -52,7 +52,6 @@ class HiTomSettings:
         chapters: 1 to 3.
         tell: Chapters may end with claims that may be lies.
         noise: Probability of a distractor before each sentence (upstream's published run: 0.1).
-        names: Pools of names.
         structure: ``upstream`` follows the chapters of the upstream generator, ``free`` is one
             scene whose events come in any order (``pipeline.tom.generate.hi_tom_free``).
     """
@@ -83,7 +82,7 @@ class HiTomStory:
 
 
 def generate(settings: HiTomSettings, random: Random) -> HiTomStory:
-    """Draw one story and its questions, one for each belief order from 0 upwards."""
+    """Draw a story and one question for each belief order from 0 upwards."""
     plan = _Plan.draw(settings, random)
     free = settings.structure == "free"
     events, subject = plan.scene(settings, random) if free else plan.chapters(settings, random)
@@ -255,7 +254,6 @@ def _distractor(plan: _Plan, random: Random) -> str:
 
 
 def render(story: Story) -> str:
-    """Write a story in the words of Hi-ToM, one sentence a line."""
     return "\n".join(_sentence(event) for event in story)
 
 
@@ -283,7 +281,6 @@ def _sentence(event: Event) -> str:
 
 
 def render_question(question: WhereQuestion) -> str:
-    """Write a question in the words of Hi-ToM."""
     if not question.chain:
         return f"Where is the {question.object} really?"
     first, *others = question.chain

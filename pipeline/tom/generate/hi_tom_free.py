@@ -21,15 +21,7 @@ _LEAVES, _COMES_BACK = 0.5, 0.4  # chances; otherwise somebody in the room moves
 
 @dataclass(frozen=True, slots=True)
 class FreeScene:
-    """Where a scene takes place, and with whom.
-
-    Attributes:
-        agents: Who takes part.
-        room: The room they meet in.
-        thing: The object there.
-        container: Where it is at first.
-        containers: All containers of the room.
-    """
+    """Cast and place of a scene; ``container`` is where ``thing`` is at first."""
 
     agents: tuple[str, ...]
     room: str
@@ -39,13 +31,7 @@ class FreeScene:
 
 
 def tell(scene: FreeScene, claims: bool, random: Random) -> list[Event]:
-    """Draw the events of one scene.
-
-    Args:
-        scene: Its cast and place.
-        claims: Whether agents may say afterwards where the object is, truly or not.
-        random: Source of all draws.
-    """
+    """Draw the events of a scene; ``claims`` allows true and false claims at its end."""
     events: list[Event] = [
         Enter(scene.agents, scene.room),
         Place(scene.thing, scene.container, scene.room),
@@ -71,7 +57,7 @@ def tell(scene: FreeScene, claims: bool, random: Random) -> list[Event]:
 def _said(scene: FreeScene, outside: Sequence[str], random: Random) -> Sequence[Event]:
     """Claims, by somebody who has left if anybody has.
 
-    Nobody thus hears, outside, a claim from inside: Hi-ToM does not say whether they believe it
+    So nobody outside hears a claim from inside: Hi-ToM does not say whether they believe it
     (``trust_of_those_inside`` in ``pipeline.tom.rules``).
     """
     said: list[Event] = []

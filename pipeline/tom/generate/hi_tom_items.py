@@ -28,17 +28,12 @@ _ATTEMPTS = 1000
 
 
 def generate_item(settings: HiTomSettings, random: Random, style: str = BENCHMARK) -> GeneratedItem:
-    """Draw one story with one question of each belief order."""
     drawn = generate(_named(settings, style), random)
     return _item(drawn, drawn.events, settings, style)
 
 
 def pair(settings: HiTomSettings, random: Random, style: str = BENCHMARK) -> CounterfactualPair:
-    """Draw a story with a twin in which somebody leaves later, or is told what another was told.
-
-    Raises:
-        NoPair: If the stories of these settings have no such twin.
-    """
+    """Draw a story with a twin in which somebody leaves later, or is told what another was told."""
     for _ in range(_ATTEMPTS):
         drawn = generate(_named(settings, style), random)
         for twins in drawn_twins(drawn.events, HI_TOM, random):

@@ -1,4 +1,4 @@
-"""What every generator returns: a story in words, its questions with gold answers, its events."""
+"""The result of every generator: a story's text, its questions with gold answers, its events."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ class GeneratedQuestion:
     """One question about a generated story.
 
     Attributes:
-        text: The question as asked.
         answer: The gold answer, which the engine derives from the events.
         order: Belief order; 0 for the world, -1 for ExploreToM's factual questions, None where the
             notion does not apply.
         question_type: The benchmark's name for the kind of question.
         choices: The admissible answers, where the benchmark gives them.
-        interesting: Whether not everybody asked about would give the same answer (ExploreToM).
-        asked: What is asked, in the engine's terms; None where it has none for it.
+        interesting: People asked about would answer differently (ExploreToM).
+        asked: The question in the engine's terms, if it has any.
     """
 
     text: str
@@ -34,12 +33,9 @@ class GeneratedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedItem:
-    """A story with its questions.
+    """A story with its questions; ``events`` in the order in which they happened.
 
     Attributes:
-        story: The text to read.
-        questions: Questions with gold answers.
-        events: What the text tells, in the order in which it happened.
         style: The surface style of the text.
         story_type: The benchmark's name for the kind of story.
     """
@@ -53,15 +49,15 @@ class GeneratedItem:
 
 @dataclass(frozen=True, slots=True)
 class CounterfactualPair:
-    """One story told twice: with a witness who notices what happens, and one who does not.
+    """One story told twice: with a witness who notices the decisive event, and one who does not.
 
-    Question i of both asks the same in the same words; at least one has another answer.
+    Question i of both has the same words; at least one has another answer.
 
     Attributes:
         observed: The witness notices.
         hidden: The witness does not.
         witness: Whose belief is concerned.
-        intervention: In what the two differ, see :data:`pipeline.tom.generate.pair.INTERVENTIONS`.
+        intervention: The difference, see :data:`pipeline.tom.generate.pair.INTERVENTIONS`.
     """
 
     observed: GeneratedItem
@@ -71,6 +67,5 @@ class CounterfactualPair:
 
     @property
     def differing(self) -> tuple[int, ...]:
-        """The indices of the questions whose answers differ."""
         both = zip(self.observed.questions, self.hidden.questions, strict=True)
         return tuple(i for i, (seen, unseen) in enumerate(both) if seen.answer != unseen.answer)

@@ -48,7 +48,6 @@ class Names:
     containers: tuple[str, ...] = CONTAINERS
 
     def first(self, count: int) -> Names:
-        """A smaller set: the first ``count`` names of each kind."""
         return Names(
             self.agents[:count],
             self.objects[:count],
@@ -61,7 +60,6 @@ NAMES = Names()
 
 
 def plain(name: str) -> str:
-    """A name as running text has it."""
     return name.replace("_", " ")
 
 

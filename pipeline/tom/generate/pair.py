@@ -30,7 +30,7 @@ from pipeline.tom.story import (
 )
 
 LEAVES, HEARS, SEES = "leaves", "hears", "sees"
-"""What differs: when the witness leaves, who is told, who looks on in secret or is distracted."""
+"""The difference: when the witness leaves, who is told, who looks on in secret or is distracted."""
 
 
 class NoPair(ValueError):
@@ -42,8 +42,7 @@ class Twins:
     """Two stories that differ in one event.
 
     Attributes:
-        observed: The witness sees or hears of it.
-        hidden: The witness does not.
+        observed: The witness sees or hears of it; in ``hidden`` not.
         witness: Whose belief is concerned.
         intervention: One of ``LEAVES``, ``HEARS`` and ``SEES``.
     """
@@ -96,7 +95,7 @@ def hearing_twins(events: Story) -> Iterator[Twins]:
 def _readdressed(
     event: Event, before: Story, people: tuple[str, ...]
 ) -> Iterator[tuple[str, Event, Event]]:
-    """Yield (witness, the event as it is if the witness notices, as it is if not)."""
+    """Yield (witness, event if the witness notices, event if not)."""
     match event:
         case Claim(speaker, str(listener)) | Report(speaker, str(listener)):
             others = [who for who in people if who not in (speaker, listener)]
@@ -115,7 +114,7 @@ def _readdressed(
 
 
 def _present(action: Event, before: Story) -> list[str]:
-    """Who witnesses an action by being there, or by being spoken to in private."""
+    """Witnesses of an action: those present, or spoken to in private."""
     actor, *listeners = agents_of((action,))
     if listeners:
         return [actor, *listeners]
@@ -142,7 +141,6 @@ def _next_move(events: Story, leaving: int) -> int | None:
 
 
 def _rooms(events: Story) -> dict[str, str]:
-    """Who is in which room after the events."""
     where: dict[str, str] = {}
     for event in events:
         match event.action if isinstance(event, Aside) else event:

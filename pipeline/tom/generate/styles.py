@@ -17,13 +17,10 @@ BENCHMARK = "benchmark"
 
 @dataclass(frozen=True)
 class Style:
-    """One way of telling stories and asking about them.
+    """Templates by kind of event and question.
 
     Attributes:
-        name: What callers select it by.
         names: The names its stories draw from.
-        sentences: A template for each kind of event.
-        questions: A template for each kind of question.
         backwards: Tell the last event first; every sentence then begins with its time.
     """
 
@@ -117,11 +114,6 @@ STYLE_NAMES = (BENCHMARK, *STYLES)
 
 
 def get_style(name: str) -> Style:
-    """A style other than the benchmark's own.
-
-    Raises:
-        ValueError: If there is no such style.
-    """
     try:
         return STYLES[name]
     except KeyError:

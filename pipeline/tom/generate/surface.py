@@ -44,7 +44,7 @@ _OPENING = 9 * 60  # stories told with times begin at nine
 
 
 def render(events: Story, style: str) -> str:
-    """Tell events in a style, one event a line."""
+    """Write one event a line."""
     chosen = get_style(style)
     people = frozenset(agents_of(events))
     lines = [sentence(event, chosen, people) for event in events]
@@ -59,7 +59,7 @@ def _clock(moment: int) -> str:
 
 
 def sentence(event: Event, style: Style, people: frozenset[str] = frozenset()) -> str:
-    """Tell one event; ``people`` are those who stand without an article."""
+    """Write one event; the names in ``people`` take no article."""
     if isinstance(event, Remark):
         return event.text
     if not isinstance(event, Aside):
@@ -108,10 +108,10 @@ def _addressed(kind: str, other: str | None, fields: Fields) -> tuple[str, Field
 
 
 def read(text: str, style: str) -> Story:
-    """Read a text of a style back into events, in the order in which they happened.
+    """Parse a text of a style into events, in the order in which they happened.
 
-    A sentence of no known form is a remark. What a report tells of is taken for a room if somebody
-    enters it, else for a container.
+    A sentence of no known form is a remark. The place in a report is a room if somebody enters it,
+    else a container.
     """
     chosen = get_style(style)
     lines = [line for line in text.split("\n") if line]
@@ -197,13 +197,7 @@ def _told(report: Report, rooms: set[str]) -> Report:
 
 
 def ask(question: Question, style: str, name_aspect: bool = False) -> str:
-    """Ask a question in the words of a style.
-
-    Args:
-        question: What to ask.
-        style: The style's name.
-        name_aspect: Say "In which room" or "In which container" instead of "Where".
-    """
+    """Write a question; with ``name_aspect``, "In which room/container" in place of "Where"."""
     templates = get_style(style).questions
     match question:
         case WhereQuestion():

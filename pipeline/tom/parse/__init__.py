@@ -1,1 +1,1 @@
-"""Parsers: the text of a benchmark's stories and questions, turned back into events."""
+"""Parsers from the text of a benchmark's stories and questions to events."""

@@ -84,12 +84,8 @@ def parse_story(text: str, objects: Iterable[str] = ()) -> ParsedStory:
     """Read an ExploreToM story structure.
 
     Args:
-        text: The story.
         objects: Objects known from elsewhere (such as the question), to be found in the free
             sentences of state updates; objects that are moved in the story are found anyway.
-
-    Raises:
-        ParseError: At a sentence that is not one of ExploreToM's, or an agent acting from nowhere.
     """
     people = set(_SUBJECT.findall(text)) | set(_LISTENER.findall(text))
     events: list[Event] = []
@@ -113,7 +109,7 @@ def parse_story(text: str, objects: Iterable[str] = ()) -> ParsedStory:
 
 
 def _split(text: str, people: set[str]) -> list[str]:
-    """Cut running text into sentences, in the absence of full stops before the names of people."""
+    """Split running text into sentences where full stops are missing before people's names."""
     # One space between words: the boundary below would search each run of spaces from every start.
     text = " ".join(word for line in text.splitlines() for word in unnumbered(line).split())
     begin = r"While this action was happening,"
@@ -135,7 +131,7 @@ def _event(sentence: str, people: set[str]) -> Action | None:
 
 
 def _resolved(events: list[Event], objects: Iterable[str]) -> tuple[Event, ...]:
-    """Tell rooms from containers in what is said, and find the objects of state updates."""
+    """Tell rooms from containers in reports, and find the objects of state updates."""
     actions = [event.action if isinstance(event, Aside) else event for event in events]
     rooms = {a.room for a in actions if isinstance(a, Enter | Exit | Carry)}
     known = [a.object for a in actions if isinstance(a, Move | Carry)] + list(objects)
@@ -165,7 +161,7 @@ _LONGEST_NAME = 8  # words
 
 
 def _common_phrase(states: list[str]) -> list[str]:
-    """The longest words after "the" that all state updates share: their object, if any."""
+    """The longest phrase after "the" common to all state updates: their object, if any."""
     if len(states) < 2:
         return []
     words = states[0].split()
@@ -205,11 +201,6 @@ _QUESTIONS = (
 
 
 def parse_question(text: str) -> Question:
-    """Read a question about a place, a topic or a state.
-
-    Raises:
-        ParseError: If it is not a question of ExploreToM.
-    """
     found = match_question("explore_tom", _QUESTIONS, text)
     chain = tuple(who for who in (found.get("first"), found.get("second")) if who)
     if topic := found.get("topic"):

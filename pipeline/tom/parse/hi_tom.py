@@ -62,11 +62,6 @@ _PLACE = re.compile(r"The ([\w-]+) is in the ([\w-]+)")
 
 
 def parse_story(text: str) -> ParsedStory:
-    """Read a Hi-ToM story.
-
-    Raises:
-        ParseError: At a sentence that is not one of Hi-ToM's, or an agent acting from nowhere.
-    """
     body = _INSTRUCTION.sub("", text).replace("***", " ")
     sentences = [unnumbered(part) for part in body.split(".")]
     sentences = [sentence for sentence in sentences if sentence]
@@ -95,11 +90,7 @@ _THINKER = re.compile(r"(\w+) (?:really )?thinks?")
 
 
 def parse_question(text: str) -> WhereQuestion:
-    """Read a question of any belief order; choices in brackets after it are ignored.
-
-    Raises:
-        ParseError: If it is not a question of Hi-ToM.
-    """
+    """Read a question of any belief order; choices in brackets after it are ignored."""
     check_length("hi_tom", text, LONGEST_QUESTION)
     question = re.sub(r"\s*\([^)]*\)\s*$", "", text.strip())
     if match := _REALITY.fullmatch(question):
@@ -114,10 +105,10 @@ _ENTERED_LINE = re.compile(r" entered the ([\w-]+)\.$", re.MULTILINE)
 
 
 def in_full(story: str) -> str:
-    """A story of the brief telling in the benchmark's words; others as they are.
+    """Expand the brief telling to the benchmark's words; other stories stay as they are.
 
     The brief telling (``pipeline.tom.generate.brief``) says "Ann left." and "Ann moved it to the
-    box."; where she left and what she moved is what the lines before it speak of.
+    box."; room and object are those of the lines before.
     """
     lines = []
     room = thing = ""

@@ -1,4 +1,4 @@
-"""What the parsers share: their result, their one error, and the check that a story makes sense."""
+"""Shared by the parsers: their result, their error, and a consistency check of stories."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ParseError(ValueError):
     """A sentence that does not belong to the language of the benchmark."""
 
     def __init__(self, benchmark: str, number: int, sentence: str, why: str = "") -> None:
-        """Name the benchmark, the sentence and its number, counted from 1."""
+        """``number`` counts sentences from 1."""
         shown = sentence if len(sentence) <= 120 else sentence[:117] + "..."
         reason = why or "it has none of the forms of this benchmark"
         super().__init__(f"{benchmark}: cannot read sentence {number} ({shown!r}): {reason}")
@@ -43,13 +43,13 @@ class ParseError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ParsedStory:
-    """The events of a story and, for each, the words that told it."""
+    """The events of a story and the sentence of each."""
 
     events: Story
     sentences: tuple[str, ...]
 
     def quote(self, moment: int) -> str:
-        """The words of an event with its number, counted from 1."""
+        """A sentence with its number, from 1."""
         return f"{moment + 1}: {self.sentences[moment]}"
 
 
@@ -61,11 +61,7 @@ _OPTIONS = re.compile(r"\s*\([^()]{1,2000} / [^()]{1,2000}\)\s*$")
 
 
 def check_length(benchmark: str, text: str, longest: int) -> None:
-    """Refuse text far beyond any of the benchmarks', which some forms take too long to search.
-
-    Raises:
-        ParseError: If it is longer.
-    """
+    """Reject text far longer than any benchmark's, which some patterns take too long to search."""
     if len(text) > longest:
         why = f"it has {len(text):,} characters; allowed: {longest:,}"
         raise ParseError(benchmark, 1, text, why)
@@ -74,11 +70,7 @@ def check_length(benchmark: str, text: str, longest: int) -> None:
 def match_question(
     benchmark: str, forms: Iterable[re.Pattern[str]], text: str
 ) -> dict[str, str | None]:
-    """The named parts of a question, by the first form that it has.
-
-    Raises:
-        ParseError: If it has none of them.
-    """
+    """The named groups of the first form that matches a question."""
     check_length(benchmark, text, LONGEST_QUESTION)
     question = text.strip()
     for form in forms:
@@ -93,12 +85,12 @@ def without_options(question: str) -> str:
 
 
 def unnumbered(sentence: str) -> str:
-    """A sentence without surrounding space and without the number in front of it."""
+    """A sentence stripped of space and its leading number."""
     return _NUMBER.sub("", sentence.strip())
 
 
 def first_match(forms: tuple[Form, ...], sentence: str) -> Event | None:
-    """The event of the first form that the whole sentence has, or None."""
+    """The event of the first form that matches the whole sentence, or None."""
     for pattern, build in forms:
         match = pattern.fullmatch(sentence)
         if match:
@@ -117,11 +109,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def check_presence(benchmark: str, story: ParsedStory) -> None:
-    """Check that whoever moves or changes something, or speaks to a room, has entered one.
-
-    Raises:
-        ParseError: At the first sentence where this does not hold.
-    """
+    """Check that agents who move or change something, or speak to a room, have entered one."""
     inside: set[str] = set()
     for moment, event in enumerate(story.events):
         action = event.action if isinstance(event, Aside) else event

@@ -25,11 +25,6 @@ _UNPLACED = ""
 
 
 def parse_story(text: str) -> ParsedStory:
-    """Read a ToMi story.
-
-    Raises:
-        ParseError: At a sentence that is not one of ToMi's, or an agent acting from nowhere.
-    """
     events: list[Event] = []
     sentences: list[str] = []
     position, end = 0, len(text.rstrip())
@@ -62,10 +57,10 @@ def _event(match: re.Match[str]) -> Event:
 
 
 def _with_rooms(events: Story) -> Story:
-    """Say in which room an object is placed, which the text leaves out.
+    """Add the room in which an object is placed, which the text leaves out.
 
-    It is the room where its mover stands when the place is told (the mover never comes from
-    elsewhere); without a mover, the room of whoever came in first.
+    It is the room of the object's mover at that moment (movers never come from elsewhere); without
+    a mover, the room of whoever came in first.
     """
     movers = {event.object: event.agent for event in reversed(events) if isinstance(event, Move)}
     where: dict[str, str] = {}
@@ -94,11 +89,7 @@ _QUESTIONS = (
 
 
 def parse_question(text: str) -> WhereQuestion:
-    """Read a question: memory, reality, first or second order.
-
-    Raises:
-        ParseError: If it is not a question of ToMi.
-    """
+    """Read a question: memory, reality, first or second order."""
     found = match_question("tomi", _QUESTIONS, text)
     chain = tuple(who for who in (found.get("first"), found.get("second")) if who)
     at_first = found.get("beginning")
