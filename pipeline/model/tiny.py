@@ -103,6 +103,7 @@ def make_model(
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
         attn_implementation="sdpa",
+        architectures=["Qwen2ForCausalLM"],  # other tools ask the configuration for the class
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)

@@ -82,15 +82,9 @@ def write_model(results: Results, root: Path, key: str, folder: Path, checkpoint
 
 
 def _complete(folder: Path, cell: Cell) -> None:
-    """Write what servers want and weights may lack: the model's class, and how it was asked.
-
-    The chat template ends in what every answer here begins with, so that it answers elsewhere as it
-    did here.
+    """End the chat template in what every answer here begins with, so that it answers elsewhere
+    as it did here.
     """
-    config = hf.AutoConfig.from_pretrained(folder, local_files_only=True)
-    if not config.architectures:
-        config.architectures = [hf.MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].__name__]
-        config.save_pretrained(folder)
     tokenizer, asked = (
         hf.AutoTokenizer.from_pretrained(folder, local_files_only=True),
         cell.evaluate,
