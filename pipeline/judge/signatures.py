@@ -291,16 +291,17 @@ def _fallen(
     below: float,
     first: Sequence[float],
     then: Sequence[float],
-    middle: Callable[[np.ndarray], Any] = np.mean,
+    middle: Callable[..., Any] = np.mean,
     digits: int = 2,
 ) -> Signature:
     """A mean, or median, has fallen below a share of what it was, by independent samples."""
     random = np.random.default_rng(0)
     before, after = np.asarray(first, dtype=float), np.asarray(then, dtype=float)
-    drawn = [
-        _ratio(*(middle(random.choice(values, len(values))) for values in (after, before)))
-        for _ in range(_DRAWS)
-    ]
+    sizes = [len(after), len(before)]
+    places = random.integers(0, np.repeat(sizes, sizes), (_DRAWS, sum(sizes)))
+    sides = np.split(places, sizes[:1], axis=1)
+    ends = (middle(x[at], axis=1) for x, at in zip((after, before), sides, strict=True))
+    drawn = list(map(_ratio, *ends))
     low, high = map(float, np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
     start, end = float(middle(before)), float(middle(after))
     what = f"{what} {start:.{digits}f} -> {end:.{digits}f}; ratio"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -131,10 +131,17 @@ class Baseline:
         return Baseline(self.rule, given, right, tuple(self.chances[place] for place in places))
 
 
-def rule_answers(readings: Sequence[Reading]) -> dict[str, list[str | None]]:
-    """What every rule answers to every example; None where it is undefined."""
-    answers = {name: [rule(reading) for reading in readings] for name, rule in RULES.items()}
-    answers[MAJORITY] = list(majority_answers([reading.example for reading in readings]))
+def rule_answers(
+    readings: Sequence[Reading], names: Container[str] | None = None
+) -> dict[str, list[str | None]]:
+    """What every rule, or those of some names, answers to every example; None where undefined."""
+    answers = {
+        name: [rule(reading) for reading in readings]
+        for name, rule in RULES.items()
+        if names is None or name in names
+    }
+    if names is None or MAJORITY in names:
+        answers[MAJORITY] = list(majority_answers([reading.example for reading in readings]))
     return answers
 
 
