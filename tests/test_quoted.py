@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.circumstances import circumstances_of_study
-from benchmarks.quoted.pages import NOT_RUN, PAGES, outside, write_pages, written
+from benchmarks.quoted.pages import BLOCKS, NOT_RUN, filled, key_of, outside, pages, write_pages
 from benchmarks.stored import read_stored
 from pipeline.base.errors import UserError
 from pipeline.stages.followed import Ended, processor
@@ -40,15 +40,25 @@ def page_text(page: str) -> str:
     return (PROJECT / page).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_holds_what_stored_results_say_to_the_letter(page: str) -> None:
-    assert written(PROJECT, page, page_text(page)) == page_text(page)
+@pytest.mark.parametrize("page", pages(PROJECT), ids=lambda page: page.stem)
+def test_a_page_holds_what_stored_results_say_to_the_letter(page: Path) -> None:
+    assert filled(PROJECT, page) == page.read_text(encoding="utf-8")
+
+
+def test_every_block_stands_on_a_page() -> None:
+    markers = re.compile(r"<!-- (\w[^>]*) -->")
+    shown = {
+        key_of(page.stem, name)
+        for page in pages(PROJECT)
+        for name in markers.findall(page.read_text(encoding="utf-8"))
+    }
+    assert shown == set(BLOCKS)
 
 
 @pytest.mark.parametrize("page", SECTIONS)
 def test_no_result_stands_outside_of_what_is_written(page: str) -> None:
     begin, end = SECTIONS[page]
-    text = outside(page, page_text(page))
+    text = outside(page_text(page))
     section = text[text.index(begin) : text.index(end) if end else None]
     assert set(NUMBER.findall(" ".join(section.split()))) <= CHOSEN[page]
 
@@ -79,24 +89,35 @@ def test_what_another_machine_made_is_named_after_it(tmp_path: Path) -> None:
     assert circumstances_of_study(tmp_path, "another") == here
 
 
-def test_a_changed_number_is_noticed() -> None:
+def test_a_changed_number_is_noticed(tmp_path: Path) -> None:
     text = page_text("docs/mini.md")
     begin = text.index("<!-- table -->")
     changed = text[:begin] + re.sub(r"\d\d\.\d", "12.3", text[begin:], count=1)
     assert changed != text
-    assert written(PROJECT, "docs/mini.md", changed) == text
+    page = tmp_path / "mini.md"
+    page.write_text(changed, encoding="utf-8")
+    assert filled(PROJECT, page) == text
 
 
-def test_a_page_without_its_block_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="must stand there once"):
-        written(tmp_path, "docs/ledger.md", "# The ledger\n")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("<!-- decided -->\n", "must stand there once"),
+        ("<!-- decided -->\n<!-- /decided -->\n" * 2, "must stand there once"),
+        ("<!-- undecided -->\n<!-- /undecided -->\n", "found block 'undecided'"),
+    ],
+)
+def test_a_block_that_nothing_fills_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    page = tmp_path / "ledger.md"
+    page.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=why):
+        filled(PROJECT, page)
 
 
-def test_what_is_not_there_yet_is_marked(tmp_path: Path) -> None:
+def test_what_is_not_there_yet_is_marked_on_any_page(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    page = tmp_path / "docs" / "ledger.md"
-    blocks = PAGES["docs/ledger.md"]
-    page.write_text("".join(f"<!-- {name} -->\n<!-- /{name} -->\n" for name in blocks))
-    assert write_pages(tmp_path) == ["docs/ledger.md"]
-    assert page.read_text().count(NOT_RUN) == len(blocks)
+    page = tmp_path / "docs" / "another.md"
+    page.write_text("".join(f"<!-- {n} -->\n<!-- /{n} -->\n" for n in ("decided", "steps")))
+    assert write_pages(tmp_path) == [page]
+    assert page.read_text().count(NOT_RUN) == 2
     assert write_pages(tmp_path) == []
