@@ -53,7 +53,7 @@ def accuracy_by_order(results: Results) -> Figure | None:
         return None
     looks = line_styles(map(training_of, groups(results)))
     titles = [f"{title}: {task}" for title, _, task in shown]
-    settings = {"xlabel": "belief order", "ylim": (0, 100)}
+    settings: dict[str, Any] = {"xlabel": "belief order", "ylim": (0, 100)}
     figure, axes = panels(titles, _PANELS, (2.9, 2.2), {**_BASE, **looks}, **settings)
     for axis, (_, trained, task) in zip(axes, shown, strict=True):
         base = orders_of(results, results.base_of(trained[0].cells[0]))[task]
