@@ -17,23 +17,16 @@ from tests.conftest import PROJECT
 
 RESULTS = PROJECT / "docs/results"
 NUMBER = re.compile(r"\d+(?:\.\d+)? (?:%|points)|[±+-]\d|\b\d+\.\d+\b")
-CHOSEN = {
-    "README.md": {"60 %"},  # what no rule reaches, by the choice of questions
-    "docs/learning.md": {"95 %"},  # the level of intervals
-    "docs/mini.md": set(),
-    "docs/smol.md": set(),
-    "docs/verdict.md": {"95 %"},
-}
-"""Numbers that may stand outside of blocks: they are settings, and no results."""
-
 SECTIONS = {
-    "README.md": ("## What it shows", "## How it works"),
-    "docs/mini.md": ("# The ten-minute run", ""),
-    "docs/smol.md": ("# A real model on a laptop", ""),
-    "docs/learning.md": ("# Learning", ""),
-    "docs/verdict.md": ("## What the recorded models show", ""),
+    # What no rule reaches, by the choice of questions.
+    "README.md": ("## What it shows", "## How it works", {"60 %"}),
+    "docs/mini.md": ("# The ten-minute run", "", set()),
+    "docs/smol.md": ("# A real model on a laptop", "", set()),
+    "docs/learning.md": ("# Learning", "", {"95 %"}),  # the level of intervals
+    "docs/verdict.md": ("## What the recorded models show", "", {"95 %"}),
 }
-"""The parts of pages that tell of results, by what they begin and end with."""
+"""The parts of pages that tell of results, by what they begin and end with, and numbers that may
+stand outside of blocks: they are settings, and no results."""
 
 
 def page_text(page: str) -> str:
@@ -46,21 +39,18 @@ def test_a_page_holds_what_stored_results_say_to_the_letter(page: Path) -> None:
 
 
 def test_every_block_stands_on_a_page() -> None:
-    markers = re.compile(r"<!-- (\w[^>]*) -->")
-    shown = {
-        key_of(page.stem, name)
-        for page in pages(PROJECT)
-        for name in markers.findall(page.read_text(encoding="utf-8"))
-    }
-    assert shown == set(BLOCKS)
+    found = (
+        (page.stem, re.findall(r"<!-- (\w[^>]*) -->", page.read_text())) for page in pages(PROJECT)
+    )
+    assert {key_of(stem, name) for stem, names in found for name in names} == set(BLOCKS)
 
 
 @pytest.mark.parametrize("page", SECTIONS)
 def test_no_result_stands_outside_of_what_is_written(page: str) -> None:
-    begin, end = SECTIONS[page]
+    begin, end, chosen = SECTIONS[page]
     text = outside(page_text(page))
     section = text[text.index(begin) : text.index(end) if end else None]
-    assert set(NUMBER.findall(" ".join(section.split()))) <= CHOSEN[page]
+    assert set(NUMBER.findall(" ".join(section.split()))) <= chosen
 
 
 @pytest.mark.parametrize("path", [*RESULTS.glob("mini*.json"), *RESULTS.glob("smol*.json")])

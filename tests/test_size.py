@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 BUDGETS = {
-    "benchmarks": 4206,
+    "benchmarks": 3744,
     "flows": 1833,
     "pipeline": 9,
-    "pipeline/analysis": 5140,
+    "pipeline/analysis": 5115,
     "pipeline/audit": 941,
     "pipeline/base": 767,
-    "pipeline/cli": 3062,
-    "pipeline/config": 1763,
+    "pipeline/cli": 3061,
+    "pipeline/config": 1749,
     "pipeline/data": 1716,
     "pipeline/engine": 1739,
     "pipeline/evaluate": 1922,
@@ -39,13 +39,13 @@ BUDGETS = {
     "pipeline/ops/verl": 2749,
     "pipeline/ops/vllm": 433,
     "pipeline/reward": 268,
-    "pipeline/rules": 656,
+    "pipeline/rules": 660,
     "pipeline/stages": 1745,
     "pipeline/tasks": 2449,
     "pipeline/tom": 5286,
     "pipeline/train": 2450,
     "scripts": 300,
-    "tests": 36038,
+    "tests": 36042,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
 same commit."""

@@ -299,9 +299,8 @@ def _fallen(
     before, after = np.asarray(first, dtype=float), np.asarray(then, dtype=float)
     sizes = [len(after), len(before)]
     places = random.integers(0, np.repeat(sizes, sizes), (_DRAWS, sum(sizes)))
-    sides = np.split(places, sizes[:1], axis=1)
-    ends = (middle(x[at], axis=1) for x, at in zip((after, before), sides, strict=True))
-    drawn = list(map(_ratio, *ends))
+    ends, begins = after[places[:, : len(after)]], before[places[:, len(after) :]]
+    drawn = list(map(_ratio, middle(ends, axis=1), middle(begins, axis=1)))
     low, high = map(float, np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
     start, end = float(middle(before)), float(middle(after))
     what = f"{what} {start:.{digits}f} -> {end:.{digits}f}; ratio"

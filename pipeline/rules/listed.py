@@ -135,12 +135,9 @@ def rule_answers(
     readings: Sequence[Reading], names: Container[str] | None = None
 ) -> dict[str, list[str | None]]:
     """What every rule, or those of some names, answers to every example; None where undefined."""
-    answers = {
-        name: [rule(reading) for reading in readings]
-        for name, rule in RULES.items()
-        if names is None or name in names
-    }
-    if names is None or MAJORITY in names:
+    asked = (*RULES, MAJORITY) if names is None else names
+    answers = {n: [rule(each) for each in readings] for n, rule in RULES.items() if n in asked}
+    if MAJORITY in asked:
         answers[MAJORITY] = list(majority_answers([reading.example for reading in readings]))
     return answers
 

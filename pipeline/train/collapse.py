@@ -42,33 +42,27 @@ def find_collapse(curve: Sequence[Figures]) -> Collapse | None:
         curve: Metrics by step, with ``length_median`` and ``accuracy`` from step 1 on.
     """
     steps = _steps(curve)
-    if len(steps) < 2 * _WINDOW:
-        return None
-    start, ends = _means(steps[:_WINDOW]), range(2 * _WINDOW, len(steps) + 1)
-    found = (_collapsed(start, steps[end - _WINDOW : end]) for end in ends)
-    return next(filter(None, found), None)
+    ends = range(2 * _WINDOW, len(steps) + 1)
+    return next((found for end in ends if (found := _collapse_at(steps[:end]))), None)
 
 
 def collapse_at_end(curve: Sequence[Figures]) -> Collapse | None:
     """The collapse if it has come about by the last step, whether or not it is the first."""
-    steps = _steps(curve)
-    if len(steps) < 2 * _WINDOW:
-        return None
-    return _collapsed(_means(steps[:_WINDOW]), steps[-_WINDOW:])
+    return _collapse_at(_steps(curve))
 
 
 def _steps(curve: Sequence[Figures]) -> list[Figures]:
     return [row for row in curve if "length_median" in row and "accuracy" in row]
 
 
-def _means(steps: Sequence[Figures]) -> tuple[float, float]:
-    """Mean median length and mean accuracy."""
-    return fmean(row["length_median"] for row in steps), fmean(row["accuracy"] for row in steps)
-
-
-def _collapsed(start: tuple[float, float], steps: Sequence[Figures]) -> Collapse | None:
-    """The collapse that the last of some steps end in, if they do."""
-    (start_length, start_accuracy), (length, accuracy) = start, _means(steps)
+def _collapse_at(steps: Sequence[Figures]) -> Collapse | None:
+    if len(steps) < 2 * _WINDOW:
+        return None
+    start, end = steps[:_WINDOW], steps[-_WINDOW:]
+    start_length = fmean(row["length_median"] for row in start)
+    start_accuracy = fmean(row["accuracy"] for row in start)
+    length = fmean(row["length_median"] for row in end)
+    accuracy = fmean(row["accuracy"] for row in end)
     if length < _SHARE * start_length and accuracy > start_accuracy:
-        return Collapse(int(steps[-1]["step"]), start_length, length, start_accuracy, accuracy)
+        return Collapse(int(end[-1]["step"]), start_length, length, start_accuracy, accuracy)
     return None

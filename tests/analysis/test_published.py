@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -189,9 +190,7 @@ def test_figures_of_the_papers_are_all_set_beside_ours(name: str, tmp_path: Path
     params = expand(find_study(PROJECT, name))
     published = record_of(PROJECT, name)
     write_results(params, tmp_path)
-    (tmp_path / FOLDER).mkdir(parents=True)
-    for path in (PROJECT / FOLDER).glob("*.yaml"):
-        (tmp_path / FOLDER / path.name).write_text(path.read_text())
+    shutil.copytree(PROJECT / FOLDER, tmp_path / FOLDER)
     found = beside_published(collect(params, tmp_path))
     given = [(table, figure) for table in published.tables for figure in table.figures]
     for each, (table, figure) in zip(found, given, strict=True):
