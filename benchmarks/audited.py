@@ -2,7 +2,7 @@
 
 Audits every published set of the registry, and the training sets of Study 2, on the mirror of
 upstream data. ``python -m benchmarks.audited [TASK...]`` does some of them anew and leaves the
-others; ``python -m benchmarks.quoted`` then writes the tables of the page. All of them take
+others; ``python -m benchmarks.quoted`` then fills the blocks of the page. All of them take
 about half an hour on one core.
 """
 

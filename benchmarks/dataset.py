@@ -7,8 +7,6 @@ Run ``TOMRL_DATA_MIRROR=FOLDER python -m benchmarks.dataset [--quick] [--json FI
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -16,8 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
+from benchmarks.figures import keep, options
 from pipeline.audit.contamination import Fingerprints, refuse_contamination
-from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
@@ -77,15 +75,12 @@ def _seconds(step: Callable[[], None]) -> float:
 
 def main() -> None:
     """Build once; the figure is seconds and the largest resident memory of this process."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="build one combination of the seven")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
-    options = parser.parse_args()
+    asked = options(__doc__, "build one combination of the seven").parse_args()
     if not os.environ.get(MIRROR_VARIABLE):
         sys.exit(f"error: set {MIRROR_VARIABLE} to a folder with the upstream files")
 
     params = expand(find_study(find_root(), STUDY))
-    if options.quick:
+    if asked.quick:
         key, entry = next(reversed(params.dataset.items()))
         params = params.model_copy(update={"dataset": {key: entry}})
     with TemporaryDirectory(prefix="tomrl-dataset-") as folder:
@@ -93,14 +88,9 @@ def main() -> None:
     total, peak = sum(seconds.values()), peak_of_process()
     for name, taken in seconds.items():
         print(f"{name:<14} {taken:6.2f} s")
-    if options.json:
-        figures = {
-            "combinations": len(params.dataset),
-            "seconds": {**seconds, "total": total},
-            "peak_bytes": peak,
-            "targets": {"seconds": TARGET_SECONDS, "bytes": TARGET_BYTES},
-        }
-        write_output(options.json, json.dumps(figures, indent=2) + "\n")
+    figures = {"combinations": len(params.dataset), "seconds": {**seconds, "total": total}}
+    targets = {"seconds": TARGET_SECONDS, "bytes": TARGET_BYTES}
+    keep(asked, {**figures, "peak_bytes": peak, "targets": targets})
     print(
         f"study {STUDY}, {len(params.dataset)} combinations: {total:.1f} s (target "
         f"{TARGET_SECONDS:.0f} s), peak {peak / 1e9:.2f} GB (target {TARGET_BYTES / 1e9:.0f} GB)"

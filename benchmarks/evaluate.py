@@ -13,9 +13,8 @@ Run ``python -m benchmarks.evaluate [--quick] [--model FOLDER] [--long] [--threa
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -30,7 +29,7 @@ from unittest.mock import patch
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
 
-from pipeline.cli.output import write_output
+from benchmarks.figures import keep, options, spread
 from pipeline.config.sources import ArithmeticSource, HiTomSource
 from pipeline.data import generated
 from pipeline.engine import siblings
@@ -222,28 +221,26 @@ def measure(
 
 def main() -> None:
     """Measure all engines in turns, and print the ratios."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="100 questions, one round")
+    parser = options(__doc__, "100 questions, one round")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="of each engine")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
     parser.add_argument("--model", type=Path, metavar="FOLDER", help="asked instead of nano-0")
     parser.add_argument("--long", action="store_true", help="five questions to each long story")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.threads)
     with TemporaryDirectory() as folder:
-        count = 100 if options.quick else 400
+        count = 100 if chosen.quick else 400
         shipped = find_root() / "models" / "nano-0" / "model"
-        asked = options.model or shipped
-        exam = long_exam(count, Path(folder)) if options.long else short_exam(count, asked)
-        take(exam, options)
+        asked = chosen.model or shipped
+        exam = long_exam(count, Path(folder)) if chosen.long else short_exam(count, asked)
+        take(exam, chosen)
 
 
-def take(exam: Exam, options: argparse.Namespace) -> None:
+def take(exam: Exam, chosen: Namespace) -> None:
     """Let the engines take an exam, and print the ratios."""
     tokenizer = AutoTokenizer.from_pretrained(exam.folder)
     ours = our_engine(exam)
     engines = {"ours": ours, "generate": generate_loop(exam)}
-    if options.long:
+    if chosen.long:
         engines["apart"] = apart(ours)
     if find_spec("lm_eval") is None:
         print("lm-evaluation-harness is not installed here, so it is not measured")
@@ -255,32 +252,24 @@ def take(exam: Exam, options: argparse.Namespace) -> None:
     print(
         f"{len(prompts)} questions of {min(asked)} to {max(asked)} tokens "
         f"(mean {mean(asked):.0f}), answers of {min(lengths)} to {max(lengths)} (mean "
-        f"{mean(lengths):.0f}); {processor()}, {os.cpu_count()} cores, {options.threads} "
+        f"{mean(lengths):.0f}); {processor()}, {os.cpu_count()} cores, {chosen.threads} "
         f"threads, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}"
     )
-    seconds, differing = measure(engines, exam.batches, 1 if options.quick else 5)
+    seconds, differing = measure(engines, exam.batches, 1 if chosen.quick else 5)
     print(f"texts that differ from this project's: {', '.join(differing)}")
     best = {name: min(taken, key=lambda b: median(taken[b])) for name, taken in seconds.items()}
     figures: dict[str, Any] = {"target": TARGET, "questions": len(prompts), "engines": {}}
     for name, taken in seconds.items():
         rate = len(prompts) / median(taken[best[name]])
-        ratios = [
-            theirs / ours
-            for theirs, ours in zip(taken[best[name]], seconds["ours"][best["ours"]], strict=True)
-        ]
-        figures["engines"][name] = {
-            "batch": best[name],
-            "responses_per_second": rate,
-            "ratio": median(ratios),
-            "low": min(ratios),
-            "high": max(ratios),
-        }
+        pairs = zip(taken[best[name]], seconds["ours"][best["ours"]], strict=True)
+        ratios = spread(theirs / ours for theirs, ours in pairs)
+        of_engine = {"batch": best[name], "responses_per_second": rate, **ratios}
+        figures["engines"][name] = of_engine
         print(
             f"{name:<10} batch {best[name]:>4} {rate:8.1f} responses/s; ours is "
-            f"{median(ratios):.1f} times as fast ({min(ratios):.1f}-{max(ratios):.1f})"
+            "{ratio:.1f} times as fast ({ratio_low:.1f}-{ratio_high:.1f})".format_map(ratios)
         )
-    if options.json:
-        write_output(options.json, json.dumps(figures, indent=2) + "\n")
+    keep(chosen, figures)
     engines_of_others = figures["engines"].keys() - {"ours", "apart"}
     others = [figures["engines"][name]["ratio"] for name in engines_of_others]
     print(f"at least {min(others):.1f} times the responses per second (target {TARGET:g})")

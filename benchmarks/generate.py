@@ -6,14 +6,11 @@ work on the machine hardly counts. Run ``python -m benchmarks.generate [--quick]
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 from time import process_time
 
-from pipeline.cli.output import write_output
+from benchmarks.figures import keep, options
 from pipeline.tom.generate import explore_tom, fantom, hi_tom_items
 from pipeline.tom.generate.explore_tom import ExploreTomSettings
 from pipeline.tom.generate.fantom import FantomSettings
@@ -47,27 +44,22 @@ def seconds_for(make: Make, items: int) -> tuple[int, float]:
 
 def main() -> None:
     """Measure every generator, then the growth with the number of items."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer items, a few seconds in all")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
-    options = parser.parse_args()
+    asked = options(__doc__, "fewer items, a few seconds in all").parse_args()
 
     rates: dict[str, float] = {}
     for name, make in GENERATORS.items():
-        items, seconds = seconds_for(make, 2_000 if options.quick else 20_000)
+        items, seconds = seconds_for(make, 2_000 if asked.quick else 20_000)
         rates[name] = items / seconds
         target = f"  (target {TARGET:,})" if name == "hi_tom" else ""
         print(f"{name:<12} {items:>7,} items {seconds:7.2f} s {rates[name]:>9,.0f} items/s{target}")
 
     growth = []
-    for size in (1_000, 10_000) if options.quick else (1_000, 10_000, 100_000):
+    for size in (1_000, 10_000) if asked.quick else (1_000, 10_000, 100_000):
         items, seconds = seconds_for(GENERATORS["hi_tom"], size)
         growth.append({"items": items, "seconds": seconds, "per_second": items / seconds})
         print(f"growth: hi_tom {items:>7,} items {seconds:7.2f} s {items / seconds:>9,.0f} items/s")
 
-    if options.json:
-        figures = {"items_per_cpu_second": rates, "target": TARGET, "growth": growth}
-        write_output(options.json, json.dumps(figures, indent=2) + "\n")
+    keep(asked, {"items_per_cpu_second": rates, "target": TARGET, "growth": growth})
 
 
 if __name__ == "__main__":

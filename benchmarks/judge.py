@@ -21,7 +21,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -30,7 +30,7 @@ from time import perf_counter
 
 import psutil
 
-from pipeline.cli.output import write_output
+from benchmarks.figures import keep, options
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
 from pipeline.evaluate.answers import read_answers
@@ -199,26 +199,21 @@ def compare(folder: Path, options: argparse.Namespace) -> tuple[Measure, float]:
 
 def main() -> int:
     """Measure, print and compare with what is wanted."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few; nothing is compared")
+    parser = options(__doc__, "few; nothing is compared")
     parser.add_argument("--responses", type=int, default=RESPONSES)
     parser.add_argument("--beside", action="store_true", help="also judge all texts at once")
     parser.add_argument("--million", action="store_true", help="measure a million, half an hour")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--at-once", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.file:
-        print(json.dumps(asdict(measure(options.file, options.at_once))))
+    asked = parser.parse_args()
+    if asked.file:
+        print(json.dumps(asdict(measure(asked.file, asked.at_once))))
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        found, million = compare(Path(folder), options)
-    if options.json:
-        figures = {**asdict(found), "bytes_of_a_million": million}
-        del figures["verdict"]
-        write_output(options.json, json.dumps(figures, indent=1) + "\n")
+        found, million = compare(Path(folder), asked)
+    keep(asked, {**asdict(replace(found, verdict="")), "bytes_of_a_million": million})
     good = found.seconds < MOST_SECONDS and million < MOST_BYTES
-    return 0 if options.quick or good else 1
+    return 0 if asked.quick or good else 1
 
 
 if __name__ == "__main__":

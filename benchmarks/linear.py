@@ -6,11 +6,8 @@ take turns on the same rows. Run ``python -m benchmarks.linear [--quick] [--json
 
 from __future__ import annotations
 
-import argparse
 import copy
-import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -18,7 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from pipeline.cli.output import write_output
+from benchmarks.figures import keep, options
 from pipeline.engine.linear import use_onednn
 
 ROUNDS = 100
@@ -81,17 +78,15 @@ def compare(shape: Shape, rounds: int) -> dict[str, Any]:
 
 def main() -> None:
     """Compare at every shape and print the table; the figure is the median ratio."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help=f"10 rounds instead of {ROUNDS}")
+    parser = options(__doc__, f"10 rounds instead of {ROUNDS}")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    asked = parser.parse_args()
+    torch.set_num_threads(asked.threads)
     print("| rows x in x out | pass | plain, GFLOP/s | oneDNN, GFLOP/s | times faster (80 %) |")
     print("|---|---|---|---|---|")
     found = []
     for shape in SHAPES:
-        row = compare(shape, 10 if options.quick else ROUNDS)
+        row = compare(shape, 10 if asked.quick else ROUNDS)
         found.append(row)
         print(
             f"| {shape.rows} x {shape.inputs} x {shape.outputs} "
@@ -99,10 +94,9 @@ def main() -> None:
             f"| {row['plain_gflops']:.0f} | {row['onednn_gflops']:.0f} "
             f"| {row['ratio']:.1f} ({row['ratio_low']:.1f}-{row['ratio_high']:.1f}) |"
         )
-    if options.json:
-        write_output(options.json, json.dumps(found, indent=2) + "\n")
+    keep(asked, found)
     figure = median(row["ratio"] for row in found)
-    print(f"linear layers through oneDNN: {figure:.1f} times faster, {options.threads} thread(s)")
+    print(f"linear layers through oneDNN: {figure:.1f} times faster, {asked.threads} thread(s)")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from benchmarks.circumstances import circumstances_of
+from benchmarks.figures import spread
 from benchmarks.gpu_made import RECIPE, as_batch
 from benchmarks.train_step import Setting, compare_on, environment_python
 from pipeline.cli.output import write_output
@@ -178,14 +179,11 @@ def _imitating_plainly(
 def _row(precision: str, spent: dict[str, list[tuple[float, float]]]) -> dict[str, Any]:
     (own, others) = spent.values()
     pairs = zip(own, others, strict=True)
-    ratios = sorted(other[1] / mine[1] for mine, other in pairs)
     return {
         "precision": precision,
         **{f"{n}_processor_seconds": median(s[0] for s in each) for n, each in spent.items()},
         **{f"{n}_seconds": median(s[1] for s in each) for n, each in spent.items()},
-        "ratio": median(ratios),
-        "ratio_low": ratios[0],
-        "ratio_high": ratios[-1],
+        **spread(other[1] / mine[1] for mine, other in pairs),
     }
 
 

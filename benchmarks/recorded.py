@@ -38,14 +38,12 @@ from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
 from pipeline.evaluate.statistics import share
 from pipeline.formats.download import MIRROR_VARIABLE
-from pipeline.judge.evidence import AgainstRule
 from pipeline.judge.items import Item
 from pipeline.judge.signatures import Reason, response_collapse, single_signatures
 from pipeline.judge.verdict import judge
 from pipeline.ops.driver.checkout import find_root
 
 FILE = "docs/results/recorded.json"
-RULE = "earliest exit"
 
 
 Answered = Mapping[tuple[str, int], list[Item]]
@@ -74,33 +72,18 @@ def judged(items: list[Item], before: list[str] | None) -> dict[str, Any]:
         told = ([Reason.of(text) for text in texts] for texts in (before, after))
         signatures.append(response_collapse(*told))
     answers, reasoning = found.answers, found.reasoning
-    (rule,) = (each for each in answers.rules if each.rule == RULE)
     copied = next((each for each in answers.rules if each.rule == answers.by), None)
     return {
         "answers": answers.follow,
         "by": answers.by,
         "explained": answers.explained,
-        "best": answers.best,
-        "read": answers.read.count,
-        "contradicted": answers.contradicted,
         "accuracy": asdict(answers.accuracy),
         "profile": [each.as_json() for each in answers.profile],
-        "beside_rule": _beside(rule),
-        "beside_by": None if copied is None else _beside(copied),
+        "beside_by": None if copied is None else {"copied": asdict(copied.copied)},
         "reasoning": reasoning.is_,
         "true": asdict(reasoning.true),
-        "consistent": asdict(reasoning.consistent),
         "median_words": median(len(item.response.split()) for item in items),
         "signatures": [each.name for each in signatures if each.present],
-    }
-
-
-def _beside(found: AgainstRule) -> dict[str, Any]:
-    """The answers beside a rule."""
-    shares = ("where_right", "where_wrong", "copied")
-    return {
-        "accuracy": found.accuracy,
-        **{name: asdict(getattr(found, name)) for name in shares},
     }
 
 

@@ -9,18 +9,16 @@ than 20 s of processor time.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 
+from benchmarks.figures import keep, options
 from benchmarks.made_study import write_results
 from pipeline.analysis.collect import collect
 from pipeline.analysis.report import write_report
 from pipeline.analysis.samples import read_recorded
-from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study import Study
@@ -45,15 +43,13 @@ def large_study(root: Path, models: int = 5) -> Params:
 
 def main() -> int:
     """Measure, print and compare with what is wanted."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one model; nothing is compared")
+    parser = options(__doc__, "one model; nothing is compared")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the report here")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
-    arguments = parser.parse_args()
-    params = large_study(find_root(Path.cwd()), 1 if arguments.quick else 5)
+    asked = parser.parse_args()
+    params = large_study(find_root(Path.cwd()), 1 if asked.quick else 5)
     with TemporaryDirectory() as folder:
         write_results(params, Path(folder))
-        target = arguments.keep or Path(folder) / "report"
+        target = asked.keep or Path(folder) / "report"
         started, began = perf_counter(), process_time()
         results = collect(params, Path(folder))
         recorded = read_recorded(results, Path(folder))
@@ -64,10 +60,8 @@ def main() -> int:
     print(f"{len(params.cells)} cells x {len(params.suite.tasks)} columns")
     print(f"{seconds:.1f} s of processor time, {read:.1f} s of it reading; {wall:.1f} s in all")
     print(f"index.html has {size / 1e6:.1f} MB")
-    if arguments.json:
-        figures = {"seconds": seconds, "reading": read, "wall": wall, "bytes": size}
-        write_output(arguments.json, json.dumps(figures, indent=1) + "\n")
-    return 0 if arguments.quick or seconds < MOST_SECONDS else 1
+    keep(asked, {"seconds": seconds, "reading": read, "wall": wall, "bytes": size})
+    return 0 if asked.quick or seconds < MOST_SECONDS else 1
 
 
 if __name__ == "__main__":

@@ -7,15 +7,12 @@ Hi-ToM-style story, three quarters with the right format. Run
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
 from random import Random
 from statistics import median
 from time import process_time
 
+from benchmarks.figures import keep, options
 from pipeline.base.plugins import REWARDS
-from pipeline.cli.output import write_output
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
 from pipeline.reward.presets import load_preset, safe_reward
@@ -59,19 +56,15 @@ def rate(preset: str, scored: list[Case]) -> float:
 
 def main() -> None:
     """Measure each preset several times and print the median and the spread."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the responses")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
-    arguments = parser.parse_args()
-    scored = cases(60 if arguments.quick else 600)
+    asked = options(__doc__, "a tenth of the responses").parse_args()
+    scored = cases(60 if asked.quick else 600)
     print(f"{len(scored)} responses, responses per second of one core, target {TARGET:,}")
     figures = {}
     for preset in REWARDS:
         rates = [rate(preset, scored) for _ in range(5)]
         figures[preset] = {"median": median(rates), "low": min(rates), "high": max(rates)}
         print(f"{preset:12} {median(rates):>9,.0f}  ({min(rates):,.0f} to {max(rates):,.0f})")
-    if arguments.json:
-        write_output(arguments.json, json.dumps(figures, indent=1) + "\n")
+    keep(asked, figures)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ Run ``python -m benchmarks.solve [--quick] [--json FILE]``.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from itertools import cycle, islice
@@ -15,7 +14,7 @@ from pathlib import Path
 from random import Random
 from time import process_time
 
-from pipeline.cli.output import write_output
+from benchmarks.figures import keep, options
 from pipeline.tom.generate import hi_tom_items
 from pipeline.tom.generate.hi_tom import HiTomSettings
 from pipeline.tom.solve import read, solve
@@ -68,26 +67,21 @@ def seconds_for(rows: list[Row], count: int) -> tuple[float, float]:
 
 def main() -> None:
     """Measure 1,000, 10,000 and 100,000 questions; the figure is the one for 10,000."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="leave out the 100,000")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
-    options = parser.parse_args()
+    asked = options(__doc__, "leave out the 100,000").parse_args()
 
     mirror = Path(os.environ.get("TOMRL_DATA_MIRROR", ""))
     real = (mirror / "hi_tom" / "Hi-ToM_data.json").is_file()
     rows = real_rows(mirror) if real else generated_rows(QUESTIONS)
     kind = "real" if real else "generated"
     growth = []
-    for count in (1_000, QUESTIONS) if options.quick else (1_000, QUESTIONS, 100_000):
+    for count in (1_000, QUESTIONS) if asked.quick else (1_000, QUESTIONS, 100_000):
         seconds, share = seconds_for(rows, count)
         growth.append({"questions": count, "seconds": seconds, "agreement": share})
         print(
             f"{count:>7,} {kind} questions {seconds:6.2f} s {count / seconds:>8,.0f} per second, "
             f"{100 * share:.1f} % agree with their labels"
         )
-    if options.json:
-        figures = {"kind": kind, "target_seconds": TARGET_SECONDS, "growth": growth}
-        write_output(options.json, json.dumps(figures, indent=2) + "\n")
+    keep(asked, {"kind": kind, "target_seconds": TARGET_SECONDS, "growth": growth})
     figure = next(row["seconds"] for row in growth if row["questions"] == QUESTIONS)
     print(
         f"{QUESTIONS:,} Hi-ToM questions in {figure:.2f} s of CPU (target {TARGET_SECONDS:.0f} s)"

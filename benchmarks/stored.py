@@ -3,7 +3,7 @@
 Run ``python -m benchmarks.stored STUDY`` after ``tomrl run STUDY``: it keeps verdicts, scores and
 changes of the study, what rules and simpler minds score on its training sets, and the commit, the
 processor and the libraries. ``--from CHECKOUT`` takes results that lie in another checkout, on the
-machine that made them. ``python -m benchmarks.quoted`` then writes them into the pages.
+machine that made them. ``python -m benchmarks.quoted`` then fills the blocks of pages.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ benchmarks.sweep [--quick] [--seeds N] [--json FILE]``; exits 1 where a target i
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import re
 import subprocess
@@ -22,10 +20,10 @@ from time import perf_counter
 import yaml
 
 from benchmarks.empty_stage import MADE
+from benchmarks.figures import keep, options
 from benchmarks.made_study import write_results
 from flows.driver.graph import Graph
 from flows.sweeps.record import SweepFolder
-from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
@@ -108,16 +106,14 @@ def _git(where: Path, *arguments: str) -> None:
 
 def main() -> int:
     """Measure, print and compare with what is wanted."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="three cells; nothing is compared")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures too")
+    parser = options(__doc__, "three cells; nothing is compared")
     parser.add_argument("--seeds", type=int, default=1, help="of each trained cell")
-    options = parser.parse_args()
+    asked = parser.parse_args()
     slots = os.cpu_count() or 1
     before = circumstances()
     with TemporaryDirectory(prefix="benchmark-") as folder:
         checkout, made = Path(folder) / "checkout", Path(folder) / "made"
-        params = clone(find_root(Path.cwd()), checkout, options.quick, options.seeds)
+        params = clone(find_root(Path.cwd()), checkout, asked.quick, asked.seeds)
         make_results(params, made)
         sweep = ("tomrl", "sweep", "--study", STUDY, "--concurrency", str(slots))
         whole = timed(checkout, made, *sweep)
@@ -134,16 +130,9 @@ def main() -> int:
         f"{nothing:.1f} s with nothing to do (target {TARGET_NOTHING:.0f}), "
         f"{run:.1f} s of a run, with its report"
     )
-    if options.json:
-        figures = {
-            "stage": stage,
-            "nothing": nothing,
-            "run": run,
-            "whole": whole,
-            "cells": len(params.cells),
-        }
-        write_output(options.json, json.dumps(figures, indent=1) + "\n")
-    return 0 if options.quick or (stage < TARGET_STAGE and nothing < TARGET_NOTHING) else 1
+    figures = {"stage": stage, "nothing": nothing, "run": run, "whole": whole}
+    keep(asked, {**figures, "cells": len(params.cells)})
+    return 0 if asked.quick or (stage < TARGET_STAGE and nothing < TARGET_NOTHING) else 1
 
 
 if __name__ == "__main__":

@@ -329,19 +329,18 @@ def compare_on(python: Path, folder: Path, setting: Setting) -> dict[str, Any]:
         folder: A model in Hugging Face layout, with ``prompts.json``.
         setting: The comparison.
     """
+    from benchmarks.figures import spread
+
     with workers(python, folder, setting) as (ours, trl):
         for _ in range(setting.steps):
             ours.step()
             trl.step()
         mine, theirs = ours.finish(), trl.finish()
-    ratios = sorted(b / a for a, b in zip(mine.seconds, theirs.seconds, strict=True))
     return {
         **asdict(setting),
         "ours_seconds": median(mine.seconds),
         "trl_seconds": median(theirs.seconds),
-        "ratio": median(ratios),
-        "ratio_low": ratios[0],
-        "ratio_high": ratios[-1],
+        **spread(b / a for a, b in zip(mine.seconds, theirs.seconds, strict=True)),
         "ours_peak": mine.peak,
         "trl_peak": theirs.peak,
         "memory_ratio": mine.peak / theirs.peak,
@@ -390,12 +389,12 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
 def main() -> None:
     """Compare at every setting and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="the usual setting only, 3 steps")
+    from benchmarks.figures import keep, options
+
+    parser = options(__doc__, "the usual setting only, 3 steps")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--steps", type=int, default=7, help="steps of each side, after a first")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
     parser.add_argument("--plot", type=Path, help="also draw the ratios here")
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tomrl-benchmarks"
     parser.add_argument("--cache", type=Path, default=cache, help="where TRL is installed")
@@ -418,10 +417,7 @@ def main() -> None:
             compare(python, Setting(size, count, arguments.threads, steps, arguments.precision))
         )
         show(rows[-1])
-    if arguments.json:
-        from pipeline.cli.output import write_output
-
-        write_output(arguments.json, json.dumps(rows, indent=1) + "\n")
+    keep(arguments, rows)
     if arguments.plot:
         draw(rows, arguments.plot)
 

@@ -29,6 +29,7 @@ from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
+from pipeline.formats.foreign import markdown_table
 from pipeline.judge.answers import AnswerVerdict, judge_answers
 from pipeline.judge.decision import Follow
 from pipeline.judge.followers import Kind, Questions
@@ -47,7 +48,7 @@ MINDS = "minds that lack one faculty, nine answers in ten"
 LISTED = "listed rules, nine answers in ten"
 LISTS = "decision lists that differ from gold on a tenth or more"
 BELIEVERS = outsiders.KINDS[0].name
-_PAGE, _STORED = Path("docs/verdict.md"), Path("docs/results/verdict.json")
+STORED = Path("docs/results/verdict.json")
 _SEEN = (
     *("times shown", "times moved", "times claimed", "first from the front", "last from the back"),
     *("mentions", "first mention", "last mention", "place among options", "place from their end"),
@@ -223,16 +224,17 @@ def outcomes(exam: Exam, lists: int, repeat: int, count: int) -> Outcome:
     return found
 
 
-def table(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """The confusion table in Markdown, in % of the responders."""
-    verdicts = [v for v in get_args(Follow) if any(k["verdicts"].get(v) for k in found.values())]
-    lines = [("responders", "count", *verdicts), ("---", *("---:" for _ in (0, *verdicts)))]
-    for name, kind in found.items():
+def confusion_table(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+    """The confusion table on most questions in Markdown, in % of the responders."""
+    kinds = found[max(found, key=int)]
+    verdicts = [v for v in get_args(Follow) if any(k["verdicts"].get(v) for k in kinds.values())]
+    lines = []
+    for name, kind in kinds.items():
         counts = kind["verdicts"]
         count = sum(counts.values())
         shares = (100 * counts.get(verdict, 0) / max(1, count) for verdict in verdicts)
-        lines.append((name, str(count), *(f"{share:.1f}" for share in shares)))
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        lines.append((name, count, *(f"{share:.1f}" for share in shares)))
+    return markdown_table(("responders", "count", *verdicts), lines, range(1, 2 + len(verdicts)))
 
 
 def figures(found: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
@@ -250,28 +252,11 @@ def figures(found: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
 def exam_table(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     """The figures by the number of questions, in Markdown, in %."""
     heads = ("questions", "believers believed", "others called beliefs", "faults named")
-    lines = [heads, tuple("---:" for _ in heads)]
-    for count, kinds in found.items():
-        lines.append((count, *(f"{100 * share:.1f}" for share in figures(kinds).values())))
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def with_tables(page: str, found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
-    """The page with both tables in their places."""
-    tables = {"confusion": table(found[max(found, key=int)]), "exam": exam_table(found)}
-    for name, text in tables.items():
-        before, start, rest = page.partition(f"<!-- {name} -->\n")
-        after = rest.partition(f"<!-- /{name} -->")[2]
-        page = f"{before}{start}{text}<!-- /{name} -->{after}"
-    return page
-
-
-def _store(root: Path, study: str, lists: int, found: Mapping[str, Outcome]) -> None:
-    """Keep what was found, with what it was found on, and show it on the page."""
-    kept = {"study": study, **circumstances_of(root), "lists": lists, "exams": found}
-    write_output(root / _STORED, json.dumps(kept, indent=1) + "\n")
-    page = root / _PAGE
-    write_output(page, with_tables(page.read_text(encoding="utf-8"), found))
+    lines = (
+        (count, *(f"{100 * share:.1f}" for share in figures(kinds).values()))
+        for count, kinds in found.items()
+    )
+    return markdown_table(heads, lines, range(4))
 
 
 def main() -> int:
@@ -280,7 +265,7 @@ def main() -> int:
     parser.add_argument("--study", default="mini")
     parser.add_argument("--lists", type=int, default=100)
     parser.add_argument("--repeat", type=int, default=2)
-    parser.add_argument("--write", action="store_true", help=f"store it, and change {_PAGE}")
+    parser.add_argument("--write", action="store_true", help=f"store it in {STORED}")
     options, root = parser.parse_args(), find_root()
     exam = Exam.of_study(root, options.study)
     found = {
@@ -288,10 +273,11 @@ def main() -> int:
         for count in SIZES
     }
     everything = found[str(len(exam.examples))]
-    print(table(everything))
+    print(confusion_table(found))
     print(exam_table(found))
     if options.write:
-        _store(root, options.study, options.lists, found)
+        kept = {"study": options.study, **circumstances_of(root), "lists": options.lists}
+        write_output(root / STORED, json.dumps({**kept, "exams": found}, indent=1) + "\n")
     shares = figures(everything)
     print(f"others called beliefs: {shares['bold']:.1%} of at most {MOST_BOLD:.0%}")
     print(f"{BELIEVERS}: believed {shares['believed']:.0%} of at least {FEWEST_BELIEVED:.0%}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.circumstances import circumstances_of_study
-from benchmarks.quoted.pages import NOT_RUN, PAGES, outside, write_pages, written
+from benchmarks.quoted.pages import BLOCKS, NOT_RUN, filled, outside, pages, write_pages
 from benchmarks.stored import read_stored
 from pipeline.base.errors import UserError
 from pipeline.stages.followed import Ended, processor
@@ -17,36 +17,36 @@ from tests.conftest import PROJECT
 
 RESULTS = PROJECT / "docs/results"
 NUMBER = re.compile(r"\d+(?:\.\d+)? (?:%|points)|[±+-]\d|\b\d+\.\d+\b")
-CHOSEN = {
-    "README.md": {"60 %"},  # what no rule reaches, by the choice of questions
-    "docs/results.md": {"95 %"},  # the level of intervals
-    "docs/verdict.md": {"95 %"},
-}
-"""Numbers that may stand outside of blocks: they are settings, and no results."""
-
 SECTIONS = {
-    "README.md": ("## What it shows", "## How it works"),
-    "docs/results.md": ("# Results", ""),
-    "docs/verdict.md": ("## What the recorded models show", ""),
+    # What no rule reaches, by the choice of questions.
+    "README.md": ("## What it shows", "## How it works", {"60 %"}),
+    "docs/results.md": ("# Results", "", {"95 %"}),  # the level of intervals
+    "docs/verdict.md": ("## What the recorded models show", "", {"95 %"}),
 }
-"""The parts of pages that tell of results, by what they begin and end with."""
+"""The parts of pages that tell of results, by what they begin and end with, and numbers that may
+stand outside of blocks: they are settings, and no results."""
 
 
 def page_text(page: str) -> str:
     return (PROJECT / page).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_holds_what_stored_results_say_to_the_letter(page: str) -> None:
-    assert written(PROJECT, page, page_text(page)) == page_text(page)
+@pytest.mark.parametrize("page", pages(PROJECT), ids=lambda page: page.stem)
+def test_a_page_holds_what_stored_results_say_to_the_letter(page: Path) -> None:
+    assert filled(PROJECT, page) == page.read_text(encoding="utf-8")
+
+
+def test_every_block_stands_on_a_page() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in pages(PROJECT))
+    assert set(re.findall(r"<!-- (\w[^>]*) -->", text)) == set(BLOCKS)
 
 
 @pytest.mark.parametrize("page", SECTIONS)
 def test_no_result_stands_outside_of_what_is_written(page: str) -> None:
-    begin, end = SECTIONS[page]
-    text = outside(page, page_text(page))
+    begin, end, chosen = SECTIONS[page]
+    text = outside(page_text(page))
     section = text[text.index(begin) : text.index(end) if end else None]
-    assert set(NUMBER.findall(" ".join(section.split()))) <= CHOSEN[page]
+    assert set(NUMBER.findall(" ".join(section.split()))) <= chosen
 
 
 @pytest.mark.parametrize("path", [*RESULTS.glob("mini*.json"), *RESULTS.glob("smol*.json")])
@@ -75,24 +75,35 @@ def test_what_another_machine_made_is_named_after_it(tmp_path: Path) -> None:
     assert circumstances_of_study(tmp_path, "another") == here
 
 
-def test_a_changed_number_is_noticed() -> None:
+def test_a_changed_number_is_noticed(tmp_path: Path) -> None:
     text = page_text("docs/results.md")
     begin = text.index("<!-- table -->")
     changed = text[:begin] + re.sub(r"\d\d\.\d", "12.3", text[begin:], count=1)
     assert changed != text
-    assert written(PROJECT, "docs/results.md", changed) == text
+    page = tmp_path / "results.md"
+    page.write_text(changed, encoding="utf-8")
+    assert filled(PROJECT, page) == text
 
 
-def test_a_page_without_its_block_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="must stand there once"):
-        written(tmp_path, "docs/ledger.md", "# The ledger\n")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("<!-- decided -->\n", "must stand there once"),
+        ("<!-- decided -->\n<!-- /decided -->\n" * 2, "must stand there once"),
+        ("<!-- undecided -->\n<!-- /undecided -->\n", "found block 'undecided'"),
+    ],
+)
+def test_a_block_that_nothing_fills_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    page = tmp_path / "ledger.md"
+    page.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=why):
+        filled(PROJECT, page)
 
 
-def test_what_is_not_there_yet_is_marked(tmp_path: Path) -> None:
+def test_what_is_not_there_yet_is_marked_on_any_page(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    page = tmp_path / "docs" / "ledger.md"
-    blocks = PAGES["docs/ledger.md"]
-    page.write_text("".join(f"<!-- {name} -->\n<!-- /{name} -->\n" for name in blocks))
-    assert write_pages(tmp_path) == ["docs/ledger.md"]
-    assert page.read_text().count(NOT_RUN) == len(blocks)
+    page = tmp_path / "docs" / "another.md"
+    page.write_text("".join(f"<!-- {n} -->\n<!-- /{n} -->\n" for n in ("decided", "seeds")))
+    assert write_pages(tmp_path) == [page]
+    assert page.read_text().count(NOT_RUN) == 2
     assert write_pages(tmp_path) == []

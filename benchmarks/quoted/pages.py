@@ -1,16 +1,17 @@
-"""The blocks of each page, and how a page is written."""
+"""The blocks of pages, and how they are filled."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quoted import data, one_run, over_seeds, real, taught
+from benchmarks.quoted import others, studies
 from benchmarks.stored import FOLDER, Stored, read_stored
+from benchmarks.verdict import confusion_table, exam_table
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
 
@@ -20,12 +21,12 @@ NOT_RUN = "*These results are yet to be made.*\n"
 Block = Callable[[Path], str]
 
 
-def _of_study(study: str, text: Callable[[Stored], str]) -> Block:
-    """A block that comes from a stored study."""
+def _of_study(study: str, *texts: Callable[[Stored], str]) -> Block:
+    """A block that comes from a stored study; several texts stand below each other."""
 
     def block(root: Path) -> str:
         found = read_stored(root, study)
-        return NOT_RUN if found is None else text(found)
+        return NOT_RUN if found is None else "\n".join(text(found) for text in texts)
 
     return block
 
@@ -43,71 +44,72 @@ def _of_file(name: str, key: str | None, text: Callable[[Any], str]) -> Block:
     return block
 
 
-_mini, _seeds = partial(_of_study, "mini"), partial(_of_study, "mini-seeds")
-_smol = partial(_of_study, "smol")
+_chief = partial(studies.printed_table, beside=studies.CHIEF)
 
-PAGES: Mapping[str, Mapping[str, Block]] = {
-    "README.md": {
-        "one run": _mini(one_run.first_screen),
-        "control": _of_study("control", one_run.first_screen),
-        "real": _of_study("smol-seeds", real.first_screen),
-    },
-    "docs/results.md": {
-        "table": _mini(one_run.result_table),
-        "one run": _mini(one_run.what_it_shows),
-        "opening": _seeds(over_seeds.opening),
-        "what holds": _seeds(over_seeds.what_holds),
-        "real opening": _smol(real.opening),
-        "seeds": _of_study("smol-seeds", real.over_seeds),
-        "study 1": _of_study("smol-real", real.study_1),
-    },
-    "docs/data.md": {"minds": _mini(partial(one_run.minds_on_balanced, page="verdict.md"))},
-    "docs/verdict.md": {
-        "recorded": _of_file("recorded", "models", data.recorded_table),
-        "recorded text": _of_file("recorded", "models", data.recorded_text),
-        "taught": _of_file("taught", None, taught.taught_text),
-    },
-    "docs/performance.md": {"real model": _of_file("real_model", None, real.speed)},
-    "docs/ledger.md": {
-        "decided": _of_file("recorded", "ledger", data.ledger_table),
-    },
-    "docs/audit.md": {
-        "rules": _of_file("audit", "sets", data.rules_table),
-        "learned": _of_file("audit", "sets", data.learned),
-    },
+BLOCKS: Mapping[str, Block] = {
+    "one run": _of_study("mini", studies.first_screen),
+    "table": _of_study("mini", studies.result_table),
+    "control": _of_study("control", studies.first_screen),
+    "minds": _of_study("mini", studies.what_pays),
+    "real": _of_study("smol-seeds", studies.changes, studies.differences),
+    "real opening": _of_study("smol", studies.opening),
+    "seeds": _of_study("smol-seeds", studies.opening, studies.changes),
+    "study 1": _of_study("smol-real", studies.opening, _chief, studies.steps),
+    "opening": _of_study("mini-seeds", studies.opening),
+    "what holds": _of_study("mini-seeds", studies.changes, studies.by_chance),
+    "recorded": _of_file("recorded", "models", others.recorded_table),
+    "recorded text": _of_file("recorded", "models", others.recorded_text),
+    "decided": _of_file("recorded", "ledger", others.ledger_table),
+    "taught": _of_file("taught", None, others.taught_text),
+    "real model": _of_file("real_model", None, others.speed),
+    "rules": _of_file("audit", "sets", others.rules_table),
+    "confusion": _of_file("verdict", "exams", confusion_table),
+    "exam": _of_file("verdict", "exams", exam_table),
 }
-"""What writes each block, by page and name."""
+"""What writes each block, by its name."""
+
+_BLOCK = re.compile(r"(?P<begin><!-- (?P<name>\w[^>]*) -->\n).*?(?P<end><!-- /(?P=name) -->)", re.S)
+_MARKER = re.compile(r"<!-- /?(\w[^>]*) -->")
 
 
-def written(root: Path, page: str, text: str) -> str:
-    """A page with every block written anew.
+def pages(root: Path) -> Iterator[Path]:
+    """Yield README and the pages of documentation that are there."""
+    yield from (
+        path for path in (root / "README.md", *sorted(root.glob("docs/**/*.md"))) if path.is_file()
+    )
+
+
+def filled(root: Path, page: Path) -> str:
+    """The text of a page with every block written anew.
 
     Raises:
-        UserError: If a block is not there exactly once.
+        UserError: If there is no such block, or it does not begin and end there once.
     """
-    for name, block in PAGES[page].items():
-        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
-        if text.count(begin) != 1 or text.count(end) != 1:
-            raise UserError(f"{page}: {begin.strip()} and {end} must stand there once")
-        before, _, rest = text.partition(begin)
-        text = before + begin + block(root) + end + rest.partition(end)[2]
-    return text
+    text = page.read_text(encoding="utf-8")
+    markers = _MARKER.findall(text)
+    for name in dict.fromkeys(markers):
+        if name not in BLOCKS:
+            raise UserError(f"{page}: found block {name!r}; allowed: {', '.join(BLOCKS)}")
+        if markers.count(name) != 2:
+            raise UserError(f"{page}: <!-- {name} --> and <!-- /{name} --> must stand there once")
+
+    def block(found: re.Match[str]) -> str:
+        return found["begin"] + BLOCKS[found["name"]](root) + found["end"]
+
+    return _BLOCK.sub(block, text)
 
 
-def write_pages(root: Path) -> list[str]:
-    """Write every page of a checkout that is there anew; return those that changed."""
+def outside(text: str) -> str:
+    """What of a page stands in no block."""
+    return _BLOCK.sub("", text)
+
+
+def write_pages(root: Path) -> list[Path]:
+    """Write every page of a checkout anew; return those that changed."""
     changed = []
-    for page in (each for each in PAGES if (root / each).is_file()):
-        before = (root / page).read_text(encoding="utf-8")
-        after = written(root, page, before)
-        if after != before:
-            write_output(root / page, after)
+    for page in pages(root):
+        after = filled(root, page)
+        if after != page.read_text(encoding="utf-8"):
+            write_output(page, after)
             changed.append(page)
     return changed
-
-
-def outside(page: str, text: str) -> str:
-    """What of a page stands in no block."""
-    for name in PAGES[page]:
-        text = re.sub(rf"<!-- {name} -->\n.*?<!-- /{name} -->", "", text, flags=re.DOTALL)
-    return text

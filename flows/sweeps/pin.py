@@ -11,8 +11,8 @@ from pipeline.base.errors import UserError
 from pipeline.base.git import HEAD, git
 
 _MADE = frozenset({"params.yaml", "dvc.lock"})  # by this program, of whatever study is in use
-_READ = ("dvc.yaml", "pipeline/", "models/", "studies/published/", "studies/records/")
-"""Code and inputs of the stages, where new files count as edits."""
+_READ = ("dvc.yaml", "pipeline/", "models/", "studies/records/")
+"""Where the stages' code and inputs lie, files that git does not know yet among them."""
 
 
 @dataclass(frozen=True)

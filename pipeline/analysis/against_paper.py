@@ -167,13 +167,9 @@ def _compared(found: Settings, topic: Topic, each: Statement) -> Compared:
     here = _here(found, each)
     return Compared(
         topic=topic,
-        what=each.what,
-        where=each.where,
         status=_status(each, here),
-        stated=each.stated,
         here=here,
-        reason=each.reason,
-        source=each.source,
+        **each.model_dump(include={"what", "where", "stated", "reason", "source"}),
     )
 
 

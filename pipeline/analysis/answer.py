@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from pipeline.analysis.looks import training_name
 from pipeline.analysis.results import Results, Row
@@ -28,7 +29,7 @@ def answer(results: Results, verdicts: Sequence[CellVerdict]) -> list[str]:
     if not of_trained:
         return []
     if len(of_trained) > MOST_TOLD:
-        return list(_counted(of_trained))
+        return list(counts([(e.answers, e.by) for e in of_trained], "trained models"))
     several = len({each.task for each in of_trained}) > 1
     rows = results.rows()
     return [_sentence(each, trained[each.cell], rows, several) for each in of_trained]
@@ -38,10 +39,26 @@ def _sentence(found: CellVerdict, training: str, rows: Sequence[Row], several: b
     about = f", asked {found.task}" if several else ""
     gain = _gain([row for row in rows if row.cell == found.cell])
     against = f", although {gain}" if gain and found.answers != "beliefs" else ""
-    return f"Trained on {training}{about}, {found.model} {_does(found)}{against}."
+    return f"Trained on {training}{about}, {found.model} {does(found)}{against}."
 
 
-def _does(found: CellVerdict) -> str:
+class Says(Protocol):
+    """What a sentence on a verdict needs."""
+
+    @property
+    def answers(self) -> str:
+        """What the answers follow."""
+
+    @property
+    def by(self) -> str | None:
+        """The rule or mind that they follow."""
+
+    @property
+    def explained(self) -> float:
+        """Share of the answers that it predicts."""
+
+
+def does(found: Says) -> str:
     """What a model does, as the rest of a sentence."""
     if found.answers == "beliefs":
         return "answers by what the agents of the story believe"
@@ -77,24 +94,29 @@ def _gain(rows: Sequence[Row]) -> str:
     return f"accuracy on {best.task} rises by {100 * (best.change or 0):.1f} points"
 
 
-def _counted(found: Sequence[CellVerdict]) -> Iterator[str]:
-    """Yield how many verdicts say what, the most common first."""
-    counts = Counter(each.answers for each in found)
-    beliefs = counts.pop("beliefs", 0)
+def counts(found: Sequence[tuple[str, str | None]], whom: str) -> Iterator[str]:
+    """Yield how many verdicts say what, the most common first.
+
+    Args:
+        found: What the answers follow, and the rule or mind that is named.
+        whom: Whose verdicts they are.
+    """
+    kinds = Counter(answers for answers, _ in found)
+    beliefs = kinds.pop("beliefs", 0)
     yield (
-        f"{beliefs or 'None'} of {counted(len(found), 'verdict')} on trained models "
+        f"{beliefs or 'None'} of {counted(len(found), 'verdict')} on {whom} "
         f"{'finds' if beliefs < 2 else 'find'} beliefs."
     )
     others = ", ".join(
-        f"{number} {kind}{_most_named(found, kind)}" for kind, number in counts.most_common()
+        f"{number} {kind}{_most_named(found, kind)}" for kind, number in kinds.most_common()
     )
     if others:
         yield f"The others: {others}."
 
 
-def _most_named(found: Sequence[CellVerdict], kind: str) -> str:
+def _most_named(found: Sequence[tuple[str, str | None]], kind: str) -> str:
     """Which mind or rule is named most often among the verdicts of a kind."""
-    named = Counter(each.by for each in found if each.answers == kind and each.by)
+    named = Counter(by for answers, by in found if answers == kind and by)
     if not named:
         return ""
     (name, number), *_ = named.most_common(1)

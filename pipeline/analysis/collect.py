@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from pipeline.analysis.against_paper import against_paper
+from pipeline.analysis.against_paper import compare
 from pipeline.analysis.grades import read_grades
-from pipeline.analysis.published_check import published_of
+from pipeline.analysis.published_check import checked_tables
 from pipeline.analysis.results import CellResult, MissingCell, Results, TrainedResult
 from pipeline.audit.records import Audit
 from pipeline.base.errors import UserError
 from pipeline.config.params import Cell, Params, TrainedCell
+from pipeline.config.published import find_record
 from pipeline.data.card import BaseCard, DatasetCard
 from pipeline.data.origin import BaseShown, StudyOrigins
 from pipeline.evaluate.records import Evaluation
@@ -58,6 +59,7 @@ def collect(params: Params, root: Path, failures: Mapping[str, str] | None = Non
         UserError: If a cell has not been run yet, or a file is damaged; names the command that
             makes it.
     """
+    record = find_record(root, params.study.name)
     runs = root / "runs" / params.study.name
     combos = root / "data" / params.study.name / "combos"
     suite = _suite(params, root / "data" / params.study.name / "suite")
@@ -83,8 +85,8 @@ def collect(params: Params, root: Path, failures: Mapping[str, str] | None = Non
             key: _of_base(BaseShown, runs / "base" / key / "shown.json", key).origin for key in made
         },
         {key: _of_base(BaseCard, runs / "base" / key / "card.json", key) for key in made},
-        against_paper(params, root),
-        published_of(params, root),
+        None if record is None else compare(params, record),
+        () if record is None else checked_tables(params, record),
     )
 
 

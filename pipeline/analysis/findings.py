@@ -41,14 +41,15 @@ def findings(results: Results, signatures: Sequence[CellSignature]) -> list[str]
         *square_findings(results),
         *(f"{r.key}: absent: {r.absent}." for r in results.cells.values() if r.absent),
         *(f"{key}: {why.text().rstrip('.')}." for key, why in results.missing().items()),
-        *([f"{results.against.summary()}."] if results.against else []),
-        *_published(results),
+        *_beside_paper(results),
     ]
 
 
-def _published(results: Results) -> Iterator[str]:
-    if results.published is not None:
-        yield f"{summary(results.published, beside_published(results))}."
+def _beside_paper(results: Results) -> Iterator[str]:
+    if results.against is not None:
+        yield f"{results.against.summary()}."
+        if results.published:
+            yield f"{summary(results.against.paper, beside_published(results))}."
 
 
 def _lenient_rewards(results: Results) -> Iterator[str]:

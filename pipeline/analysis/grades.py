@@ -34,6 +34,7 @@ _NO_SHARES = (TOKENS, WORD_COUNT, SAMPLES_RIGHT)
 _COLUMNS = ("id", "task", "story", "correct", "tokens")
 _GRADE = ("correct", "strict", "format_ok", "extracted")
 _FRAME = ("column", "figure", "id", "story", "value")
+_NAMED = {"column": "category", "figure": "category"}
 
 Paired = tuple[list[float], list[float], list[str]]
 """Values of two models on the same questions or pairs, and the story of each."""
@@ -98,7 +99,7 @@ def read_grades(
     for column, rows in samples.groupby("task", sort=False):
         for figure, each in _beside(rows, (suite or {}).get(str(column), ())).items():
             frames.append(grades_of(str(column), figure, each.values, each.stories))
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat(frames, ignore_index=True).astype(_NAMED)
 
 
 def _beside(rows: pd.DataFrame, examples: Sequence[Example]) -> dict[str, ClusteredValues]:
@@ -141,7 +142,7 @@ def paired(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
     shared = ["column", "figure", "id"]
     then = after.rename(columns={"value": "after"})
     first = before[[*shared, "value"]].rename(columns={"value": "before"})
-    return then.merge(first, on=shared).astype({"column": "category", "figure": "category"})
+    return then.merge(first, on=shared).astype(_NAMED)
 
 
 def side_by_side(

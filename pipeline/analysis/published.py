@@ -11,23 +11,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Literal
 
 import pandas as pd
 
 from pipeline.analysis.grades import CORRECT, TOKENS, WORD_COUNT, contrast, rows_of, side_by_side
+from pipeline.analysis.ledger.decisions import over_seeds
 from pipeline.analysis.results import CellResult, MissingCell, Results
-from pipeline.analysis.seeds import Group, SeedEstimate, groups
-from pipeline.config.published_results import (
-    CHANGES,
-    UNITS,
-    PublishedFigure,
-    PublishedResults,
-    PublishedTable,
-)
+from pipeline.analysis.seeds import Group, groups
+from pipeline.config.published import CHANGES, UNITS, PublishedFigure, PublishedTable
 from pipeline.evaluate import statistics
 from pipeline.evaluate.records import TaskScores
+from pipeline.evaluate.statistics import Estimate
 from pipeline.formats.foreign import markdown_table
 from pipeline.formats.plural import counted
 from pipeline.formats.records import Record
@@ -92,31 +88,21 @@ class BesidePublished(Record):
         return (*named, published, *ours, self.word)
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    """What was measured, with its 95 % interval, in the unit of the measure."""
-
-    value: float
-    low: float
-    high: float
-
-
 class _NotRun(Exception):
     """Says why a figure was not run."""
 
 
 def beside_published(results: Results) -> list[BesidePublished]:
     """Every published figure beside ours; none where the study re-runs no paper."""
-    published = results.published
-    tables = () if published is None else published.tables
+    tables = results.published
     return [_beside(results, table, figure) for table in tables for figure in table.figures]
 
 
-def summary(published: PublishedResults, found: Sequence[BesidePublished]) -> str:
+def summary(paper: str, found: Sequence[BesidePublished]) -> str:
     """In one sentence how many figures are replicated."""
     count = Counter(each.word for each in found)
     said = ", ".join(f"{count[word]} {word}" for word in WORDS)
-    return f"of {counted(len(found), 'figure')} that {published.paper} publishes: {said}"
+    return f"of {counted(len(found), 'figure')} that {paper} publishes: {said}"
 
 
 def published_markdown(found: Sequence[BesidePublished]) -> str:
@@ -128,7 +114,7 @@ def published_markdown(found: Sequence[BesidePublished]) -> str:
 
 
 def _beside(results: Results, table: PublishedTable, figure: PublishedFigure) -> BesidePublished:
-    ours: _Measured | None
+    ours: Estimate | None
     try:
         ours, why = _measured(results, table, figure), None
     except _NotRun as error:
@@ -154,13 +140,13 @@ def _beside(results: Results, table: PublishedTable, figure: PublishedFigure) ->
     )
 
 
-def _word(measure: str, published: float, ours: _Measured) -> Word:
+def _word(measure: str, published: float, ours: Estimate) -> Word:
     inside = ours.low <= published <= ours.high
     same_sign = measure not in CHANGES or published * ours.value >= 0
     return "replicated" if inside and same_sign else "not replicated"
 
 
-def _measured(results: Results, table: PublishedTable, figure: PublishedFigure) -> _Measured:
+def _measured(results: Results, table: PublishedTable, figure: PublishedFigure) -> Estimate:
     """What the study measured.
 
     Raises:
@@ -179,11 +165,11 @@ def _measured(results: Results, table: PublishedTable, figure: PublishedFigure) 
         case "accuracy":
             return _level(figure, [results.cells[f"{figure.model}-base"]])
         case "change of accuracy":
-            return _over_seeds([_change(results, figure, c) for c in _one(results, figure)])
+            return over_seeds([_change(results, figure, c) for c in _one(results, figure)])
         case "change of length":
-            return _over_seeds([_shrunk(results, figure, c) for c in _one(results, figure)])
+            return over_seeds([_shrunk(results, figure, c) for c in _one(results, figure)])
         case "median words" if figure.is_trained:
-            return _over_seeds([_words(figure, cell) for cell in _one(results, figure)])
+            return over_seeds([_words(figure, cell) for cell in _one(results, figure)])
         case "median words":
             return _words(figure, results.cells[f"{figure.model}-base"])
     raise _NotRun(f"the study does not measure {table.measure}")
@@ -211,33 +197,28 @@ def _trained(results: Results, figure: PublishedFigure) -> list[Group]:
     ]
 
 
-def _level(figure: PublishedFigure, cells: Sequence[CellResult]) -> _Measured:
-    return _over_seeds([_level_of(figure, cell) for cell in cells])
+def _level(figure: PublishedFigure, cells: Sequence[CellResult]) -> Estimate:
+    return over_seeds([_level_of(figure, cell) for cell in cells])
 
 
-def _level_of(figure: PublishedFigure, cell: CellResult) -> _Measured:
+def _level_of(figure: PublishedFigure, cell: CellResult) -> Estimate:
     scores = [_scored(cell, column) for column in figure.column]
-    if figure.order is not None:
-        if str(figure.order) not in scores[0].by_order:
-            raise _NotRun(f"{cell.key} was asked nothing of order {figure.order}")
-        share = scores[0].by_order[str(figure.order)]
-        return _percent(share.accuracy, *share.interval)
+    if figure.order is not None and str(figure.order) not in scores[0].by_order:
+        raise _NotRun(f"{cell.key} was asked nothing of order {figure.order}")
     if len(scores) == 1:
-        return _percent(scores[0].accuracy, *scores[0].interval)
+        asked = scores[0] if figure.order is None else scores[0].by_order[str(figure.order)]
+        return _percent(Estimate(asked.accuracy, *asked.interval, asked.count, asked.count))
     rows = _graded(cell, figure)
-    found = statistics.share(rows["value"].tolist(), rows["story"].tolist())
-    return _percent(found.value, found.low, found.high)
+    return _percent(statistics.share(rows["value"].tolist(), rows["story"].tolist()))
 
 
-def _change(results: Results, figure: PublishedFigure, cell: CellResult) -> _Measured:
-    found = contrast(_paired(results, figure, cell), figure.column)
-    return _percent(found.value, found.low, found.high)
+def _change(results: Results, figure: PublishedFigure, cell: CellResult) -> Estimate:
+    return _percent(contrast(_paired(results, figure, cell), figure.column))
 
 
-def _shrunk(results: Results, figure: PublishedFigure, cell: CellResult) -> _Measured:
+def _shrunk(results: Results, figure: PublishedFigure, cell: CellResult) -> Estimate:
     both = _paired(results, figure, cell, TOKENS)
-    found = statistics.ratio(*side_by_side(both, figure.column, TOKENS))
-    return _percent(found.value - 1, found.low - 1, found.high - 1)
+    return _percent(statistics.ratio(*side_by_side(both, figure.column, TOKENS)), less=1)
 
 
 def _paired(
@@ -250,10 +231,9 @@ def _paired(
     return results.paired(base, cell)
 
 
-def _words(figure: PublishedFigure, cell: CellResult) -> _Measured:
+def _words(figure: PublishedFigure, cell: CellResult) -> Estimate:
     rows = _graded(cell, figure, WORD_COUNT)
-    found = statistics.median(rows["value"].tolist(), rows["story"].tolist())
-    return _Measured(found.value, found.low, found.high)
+    return statistics.median(rows["value"].tolist(), rows["story"].tolist())
 
 
 def _scored(cell: CellResult, column: str) -> TaskScores:
@@ -284,13 +264,7 @@ def _graded(cell: CellResult, figure: PublishedFigure, what: str = CORRECT) -> p
     return rows
 
 
-def _percent(value: float, low: float, high: float) -> _Measured:
-    return _Measured(100 * value, 100 * low, 100 * high)
-
-
-def _over_seeds(found: Sequence[_Measured]) -> _Measured:
-    """What one seed measured; of several their mean in Student's interval."""
-    if len(found) == 1:
-        return found[0]
-    over = SeedEstimate.of([each.value for each in found])
-    return _Measured(over.mean, over.low, over.high)
+def _percent(found: Estimate, less: float = 0.0) -> Estimate:
+    """An estimate less something, in percent."""
+    value, low, high = (100 * (end - less) for end in (found.value, found.low, found.high))
+    return replace(found, value=value, low=low, high=high)

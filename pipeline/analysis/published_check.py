@@ -1,42 +1,32 @@
-"""Whether the published results beside a study name what the study has."""
+"""Whether the published results of a paper name what the study has that re-runs it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from pipeline.base.errors import UserError
 from pipeline.config.params import Params, TrainedCell
-from pipeline.config.published_results import (
-    PublishedFigure,
-    PublishedResults,
-    find_published,
-    published_path,
-)
+from pipeline.config.published import FOLDER, PaperRecord, PublishedFigure, PublishedTable
 from pipeline.formats.plural import counted
 from pipeline.tasks import registry
 
 _WAY_OUT = "correct it, or say in not_run why not"
 
 
-def published_of(params: Params, root: Path) -> PublishedResults | None:
-    """The published results beside a study; None if its paper's are not there.
+def checked_tables(params: Params, record: PaperRecord) -> tuple[PublishedTable, ...]:
+    """The published results of a record.
 
     Raises:
-        UserError: If the file cannot be read, or with every figure that names a model, training
-            set, column or order that the study does not have, unless it says why it is not run.
+        UserError: With every figure that names a model, training set, column or order that the
+            study does not have, unless it says why it is not run.
     """
-    found = find_published(root, params.study.name)
-    if found is None:
-        return None
-    if mistakes := [f"  - {text}" for text in _mistakes(found, params)]:
-        path = published_path(root, params.study.name)
-        listed = "\n".join(mistakes)
-        raise UserError(f"{path} has {counted(len(mistakes), 'mistake')}:\n{listed}")
-    return found
+    if mistakes := [f"\n  - {text}" for text in _mistakes(record, params)]:
+        path = f"{FOLDER}/{params.study.name}.yaml"
+        raise UserError(f"{path} has {counted(len(mistakes), 'mistake')}:{''.join(mistakes)}")
+    return record.tables
 
 
-def _mistakes(found: PublishedResults, params: Params) -> Iterator[str]:
+def _mistakes(found: PaperRecord, params: Params) -> Iterator[str]:
     for table in found.tables:
         for figure in table.figures:
             if (figure.not_run or table.not_run) is None or figure.model not in params.base:

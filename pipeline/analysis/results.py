@@ -20,7 +20,7 @@ from pipeline.analysis.grades import (
 )
 from pipeline.audit.records import Audit
 from pipeline.config.params import Cell, Params, TrainedCell
-from pipeline.config.published_results import PublishedResults
+from pipeline.config.published import PublishedTable
 from pipeline.data.card import BaseCard, DatasetCard
 from pipeline.data.connection import Connection, Mark, Shown, mark
 from pipeline.data.origin import Origin, StudyOrigins
@@ -191,7 +191,7 @@ class Results:
     bases: dict[str, Origin | None]
     base_cards: dict[str, BaseCard]
     against: AgainstPaper | None = None
-    published: PublishedResults | None = None
+    published: tuple[PublishedTable, ...] = ()
 
     def base_of(self, result: CellResult) -> CellResult:
         """The base cell of a cell's model, as the study asks base models."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -63,7 +63,7 @@ class Recorded:
 
     Attributes:
         items: By cell, then by column.
-        wrong: What rules answer wrong, by task.
+        wrong: What the rules answer wrong that verdicts name, by task.
         prompts: How each cell was asked, see :func:`asked_how`.
         provenance: What it was made from.
         runs: The folder of the cells' results.
@@ -99,7 +99,10 @@ def read_recorded(
             if result.was_run
         },
         wrong={
-            task: _wrong_answers([example for name in names for example in suite[name]])
+            task: _wrong_answers(
+                [example for name in names for example in suite[name]],
+                {rule for each in results.cells.values() if (rule := _rule_of(each, task))},
+            )
             for task, names in judged_together(columns).items()
         },
         prompts={key: asked_how(r.cell, frames or {}) for key, r in results.cells.items()},
@@ -120,9 +123,9 @@ def asked_how(cell: Cell, frames: Mapping[str, Frame | None]) -> str:
     return "\n\n".join([*said, f"assistant: {begun}"])
 
 
-def _wrong_answers(examples: Sequence[Example]) -> WrongAnswers:
+def _wrong_answers(examples: Sequence[Example], rules: Container[str]) -> WrongAnswers:
     found: dict[str, dict[str, str]] = {}
-    for rule, answers in rule_answers(read_all(examples)).items():
+    for rule, answers in rule_answers(read_all(examples), rules).items():
         given = zip(examples, answers, strict=True)
         found[rule] = {e.id: a for e, a in given if a is not None and not is_gold(a, e)}
     return found

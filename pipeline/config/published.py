@@ -1,12 +1,14 @@
-"""Statements of papers and their code, for studies that re-run them.
+"""The records of papers, each beside the study that re-runs one.
 
-``studies/records/NAME.yaml`` covers all that study ``NAME`` adopts, or decides where its paper says
-nothing: what is stated, where, what the study does instead, and why.
+``studies/records/NAME.yaml`` goes through all that study ``NAME`` takes over, or decides where its
+paper says nothing: what is stated, where, what the study does instead, and why. Its ``tables`` hold
+what the paper reports, figure by figure, so that a report can set its own numbers beside them.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, model_validator
@@ -14,7 +16,7 @@ from pydantic import Field, JsonValue, model_validator
 from pipeline.base.errors import UserError
 from pipeline.config.mistakes import shown
 from pipeline.config.reading import read_section
-from pipeline.config.section import Key, Listed, Section, Text
+from pipeline.config.section import Key, Listed, OneOrMore, Positive, Section, Text
 
 FOLDER = "studies/records"
 OPEN = "open"
@@ -58,6 +60,88 @@ class Statement(Section):
         return self
 
 
+Measure = Literal["accuracy", "change of accuracy", "change of length", "median words"]
+
+UNITS = MappingProxyType(
+    {
+        "accuracy": "%",
+        "change of accuracy": "points",
+        "change of length": "%",
+        "median words": "words",
+    }
+)
+"""In what each measure is published."""
+
+CHANGES = ("change of accuracy", "change of length")
+
+
+class PublishedFigure(Section):
+    """One published number.
+
+    Attributes:
+        model: Key of the model in the study.
+        combination: What it was trained on; absent for the base model.
+        of: ``lowest`` or ``highest`` where the figure is that of all trained cells of the model.
+        column: The column, or several whose questions are taken together.
+        order: The belief order, where the figure is of one.
+        step: The step of training, where it is not that of the model that is evaluated.
+        value: The number, in the unit of its measure.
+        not_run: Why the study does not measure it.
+    """
+
+    model: Key
+    combination: Text | None = None
+    of: Literal["lowest", "highest"] | None = None
+    column: OneOrMore[Key]
+    order: Annotated[int, Field(ge=-1, le=10)] | None = None
+    step: Positive | None = None
+    value: float
+    not_run: Text | None = None
+
+    @model_validator(mode="after")
+    def _of_one_cell(self) -> PublishedFigure:
+        if self.of is not None and self.combination is not None:
+            raise ValueError(f"of: {self.of} is of all combinations; remove combination or of")
+        if self.order is not None and len(self.column) > 1:
+            raise ValueError("order is one of a single column; name one")
+        return self
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether it is of a trained model."""
+        return self.combination is not None or self.of is not None
+
+
+class PublishedTable(Section):
+    """A table or figure of a paper, or what it says in its text.
+
+    Attributes:
+        name: What it is called.
+        measure: What its numbers are; :data:`UNITS` has the unit of each.
+        source: Where it is published.
+        reading: How its numbers are read here, where the source leaves that open.
+        not_run: Why the study measures nothing of it.
+        figures: Its numbers.
+    """
+
+    name: Text
+    measure: Measure
+    source: Text
+    reading: Text | None = None
+    not_run: Text | None = None
+    figures: Listed[PublishedFigure]
+
+    @model_validator(mode="after")
+    def _changes_are_of_trained_models(self) -> PublishedTable:
+        for figure in self.figures:
+            reason = figure.not_run or self.not_run
+            if self.measure in CHANGES and figure.combination is None:
+                raise ValueError(f"a {self.measure} is of a trained model; give its combination")
+            if figure.step is not None and reason is None:
+                raise ValueError("only evaluated models are measured; say in not_run why not step")
+        return self
+
+
 class PaperRecord(Section):
     """Statements of a paper and its code, beside the study's settings.
 
@@ -66,6 +150,7 @@ class PaperRecord(Section):
         like: Another record whose statements hold here too, unless given anew.
         without: Statements of that record that do not apply.
         statements: By topic.
+        tables: The results that it publishes.
     """
 
     paper: Text
@@ -74,6 +159,7 @@ class PaperRecord(Section):
     like: Key | None = None
     without: Listed[Text] = ()
     statements: dict[Topic, Listed[Statement]]
+    tables: Listed[PublishedTable] = ()
 
     @model_validator(mode="after")
     def _each_once(self) -> PaperRecord:

@@ -39,13 +39,13 @@ def recorded_items(
         first_samples(read_table(folder / name, columns, made_by))
         for name, columns in (("responses.parquet", _RESPONSES), ("grades.parquet", _GRADES))
     )
-    if list(responses["id"]) != list(grades["id"]):
+    if responses["id"].tolist() != grades["id"].tolist():
         raise damage(folder / "grades.parquet", "it grades other responses", made_by)
     answered = responses.join(grades[list(_GRADES[1:])])
     found: dict[str, list[Item]] = {}
     for name, examples in suite.items():
         rows = answered[answered["task"] == name]
-        if [example.id for example in examples] != list(rows["id"]):
+        if [example.id for example in examples] != rows["id"].tolist():
             why = f"its column {name} does not answer the questions of the suite"
             raise damage(folder / "responses.parquet", why, made_by)
         found[name] = _of_column(examples, rows)
@@ -64,7 +64,7 @@ def read_table(path: Path, columns: Sequence[str], made_by: str) -> pd.DataFrame
 
 
 def _of_column(examples: Sequence[Example], rows: pd.DataFrame) -> list[Item]:
-    answered = zip(rows["response"], rows["extracted"], rows["correct"], strict=True)
+    answered = zip(*(rows[n].tolist() for n in ("response", "extracted", "correct")), strict=True)
     return [
         Item(example, response, extracted if isinstance(extracted, str) else None, bool(correct))
         for example, (response, extracted, correct) in zip(examples, answered, strict=True)

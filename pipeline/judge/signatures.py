@@ -262,16 +262,16 @@ def _fallen(
     below: float,
     first: Sequence[float],
     then: Sequence[float],
-    middle: Callable[[np.ndarray], Any] = np.mean,
+    middle: Callable[..., Any] = np.mean,
     digits: int = 2,
 ) -> Signature:
     """A mean, or median, has fallen below a share of its former value, by independent samples."""
     random = np.random.default_rng(0)
     before, after = np.asarray(first, dtype=float), np.asarray(then, dtype=float)
-    drawn = [
-        _ratio(*(middle(random.choice(values, len(values))) for values in (after, before)))
-        for _ in range(_DRAWS)
-    ]
+    sizes = [len(after), len(before)]
+    places = random.integers(0, np.repeat(sizes, sizes), (_DRAWS, sum(sizes)))
+    ends, begins = after[places[:, : len(after)]], before[places[:, len(after) :]]
+    drawn = list(map(_ratio, middle(ends, axis=1), middle(begins, axis=1)))
     low, high = map(float, np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
     start, end = float(middle(before)), float(middle(after))
     what = f"{what} {start:.{digits}f} -> {end:.{digits}f}; ratio"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -123,9 +123,14 @@ class Baseline:
         return Baseline(self.rule, given, right, tuple(self.chances[place] for place in places))
 
 
-def rule_answers(readings: Sequence[Reading]) -> dict[str, list[str | None]]:
-    answers = {name: [rule(reading) for reading in readings] for name, rule in RULES.items()}
-    answers[MAJORITY] = list(majority_answers([reading.example for reading in readings]))
+def rule_answers(
+    readings: Sequence[Reading], names: Container[str] | None = None
+) -> dict[str, list[str | None]]:
+    """What every rule, or those of some names, answers to every example; None where undefined."""
+    asked = (*RULES, MAJORITY) if names is None else names
+    answers = {n: [rule(each) for each in readings] for n, rule in RULES.items() if n in asked}
+    if MAJORITY in asked:
+        answers[MAJORITY] = list(majority_answers([reading.example for reading in readings]))
     return answers
 
 

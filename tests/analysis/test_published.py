@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,13 @@ from benchmarks.made_study import write_results
 from pipeline.analysis.collect import collect
 from pipeline.analysis.findings import findings
 from pipeline.analysis.published import BesidePublished, beside_published
-from pipeline.analysis.published_check import published_of
+from pipeline.analysis.published_check import checked_tables
 from pipeline.analysis.report import write_report
 from pipeline.analysis.samples import Recorded
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Cell, Params
-from pipeline.config.published import record_names
-from pipeline.config.published_results import FOLDER, find_published
+from pipeline.config.published import FOLDER, PaperRecord, PublishedTable, find_record, record_names
 from pipeline.config.study_files import find_study
 from tests.analysis.made import signed
 from tests.conftest import PROJECT, TINY
@@ -43,8 +43,18 @@ def accuracy(key: str, cell: Cell, column: str) -> float:
 def write_published(root: Path, *tables: dict[str, Any]) -> None:
     (root / FOLDER).mkdir(parents=True, exist_ok=True)
     named = [{"name": "T", "source": "the paper", "measure": "accuracy"} | t for t in tables]
-    text = yaml.safe_dump({"paper": "arXiv 1", "tables": named})
-    (root / FOLDER / "mini.yaml").write_text(text)
+    record = {"paper": "arXiv 1", "title": "A paper", "statements": {}, "tables": named}
+    (root / FOLDER / "mini.yaml").write_text(yaml.safe_dump(record))
+
+
+def published_of(params: Params, root: Path) -> tuple[PublishedTable, ...]:
+    return checked_tables(params, record_of(root, params.study.name))
+
+
+def record_of(root: Path, name: str) -> PaperRecord:
+    found = find_record(root, name)
+    assert found is not None
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +155,7 @@ def test_the_report_has_all_three_words(made: Path, tmp_path: Path) -> None:
 
 
 def test_a_study_that_re_runs_no_paper_has_none(tmp_path: Path) -> None:
-    assert published_of(mini(), PROJECT) is None
+    assert find_record(PROJECT, "mini") is None
     write_results(mini(), tmp_path)
     results = collect(mini(), tmp_path)
     assert beside_published(results) == [] and not any(
@@ -158,17 +168,15 @@ def test_a_study_that_re_runs_no_paper_has_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", record_names(PROJECT))
 def test_every_cell_and_column_of_the_papers_is_there(name: str) -> None:
     params = expand(find_study(PROJECT, name))
-    published = published_of(params, PROJECT)
-    assert published is not None and published.paper == find_study(PROJECT, name).paper
-    for table in published.tables:
+    assert record_of(PROJECT, name).paper == find_study(PROJECT, name).paper
+    for table in published_of(params, PROJECT):
         said = [figure.model_dump_json(exclude={"value"}) for figure in table.figures]
         assert len(said) == len(set(said)) > 0
 
 
 @pytest.mark.parametrize("name", record_names(PROJECT))
 def test_the_docs_count_the_figures(name: str) -> None:
-    published = find_published(PROJECT, name)
-    assert published is not None
+    published = record_of(PROJECT, name)
     text = (PROJECT / "docs" / "studies.md").read_text(encoding="utf-8")
     (line,) = (line for line in text.splitlines() if line.startswith(f"| of `{name}` "))
     pairs = [(table, figure) for table in published.tables for figure in table.figures]
@@ -180,12 +188,9 @@ def test_the_docs_count_the_figures(name: str) -> None:
 @pytest.mark.parametrize("name", record_names(PROJECT))
 def test_figures_of_the_papers_are_all_set_beside_ours(name: str, tmp_path: Path) -> None:
     params = expand(find_study(PROJECT, name))
-    published = find_published(PROJECT, name)
-    assert published is not None
+    published = record_of(PROJECT, name)
     write_results(params, tmp_path)
-    (tmp_path / FOLDER).mkdir(parents=True)
-    text = (PROJECT / FOLDER / f"{name}.yaml").read_text()
-    (tmp_path / FOLDER / f"{name}.yaml").write_text(text)
+    shutil.copytree(PROJECT / FOLDER, tmp_path / FOLDER)
     found = beside_published(collect(params, tmp_path))
     given = [(table, figure) for table in published.tables for figure in table.figures]
     for each, (table, figure) in zip(found, given, strict=True):
@@ -206,7 +211,7 @@ def test_figures_of_the_papers_are_all_set_beside_ours(name: str, tmp_path: Path
 )
 def test_files_that_are_refused(tmp_path: Path, figure: dict[str, Any], said: str) -> None:
     write_published(tmp_path, {"figures": [FIGURE | figure]})
-    with pytest.raises(UserError, match="published/mini.yaml has 1 mistake") as error:
+    with pytest.raises(UserError, match="records/mini.yaml has 1 mistake") as error:
         published_of(mini(), tmp_path)
     assert said in str(error.value)
 

@@ -71,8 +71,7 @@ def results(stage: Stage) -> Results:
     for key in params.cells:
         evaluate.main(Stage("evaluate", root, params), key)
         judge.main(Stage("judge", root, params), key)
-    for kind in ("records", "published"):
-        (root / "studies" / kind).mkdir(parents=True)
+    (root / "studies" / "records").mkdir(parents=True)
     return collect(params, root)
 
 

@@ -37,19 +37,18 @@ def training_curves(results: Results) -> Figure:
     rows = max(1, len(models))
     measured = {name for group in found for name in _measured(group)}
     metrics = [each for each in _METRICS if each[0] in measured] or [*_METRICS[:1]]
-    figure, axes = panels(rows * len(metrics), len(metrics), (3.1, 2.3), legend=dict(legend))
+    across = len(metrics)
+    titles = [*(label for _, label, _ in metrics), *[""] * (across * (rows - 1))]
+    figure, axes = panels(titles, across, (3.1, 2.3), legend=dict(legend))
     for row, (title, trained) in enumerate(models.items()):
-        for column, (name, label, scale) in enumerate(metrics):
-            axis = axes[row * len(metrics) + column]
+        for axis, (name, _, scale) in zip(axes[row * across :], metrics, strict=False):
             for group in (each for each in trained if name in _measured(each)):
                 _draw_curve(axis, group, name, scale, legend[training_of(group)])
             axis.grid()
-            if row == 0:
-                axis.set_title(label)
-            if column == 0 and len(models) > 1:
-                axis.set_ylabel(title)
-            if row == len(models) - 1:
-                axis.set_xlabel("step")
+        if len(models) > 1:
+            axes[row * across].set_ylabel(title)
+    for axis in axes[-across:] if models else ():
+        axis.set_xlabel("step")
     return figure
 
 
@@ -91,13 +90,11 @@ def trained_and_other_columns(results: Results) -> Figure | None:
     cells = {r.key: _without(r.key, r.cell.combination) for r in results.trained()}
     legend = line_styles(cells[key] for key in probed)
     legends = {**legend, **_INSIDE_AND_OUTSIDE}
-    figure, axes = panels(len(by_combination), _PANELS, (2.6, 2.2), legends)
-    for axis, (combination, trained) in zip(axes, by_combination.items(), strict=True):
+    titles = [f"trained on {combination}" for combination in by_combination]
+    figure, axes = panels(titles, _PANELS, (2.6, 2.2), legends, xlabel="epoch", ylim=(0, 100))
+    for axis, trained in zip(axes, by_combination.values(), strict=True):
         for result in trained:
             _draw_probes(axis, probed[result.key], str(legend[cells[result.key]].get_color()))
-        axis.set_title(f"trained on {combination}")
-        axis.set_xlabel("epoch")
-        axis.set_ylim(0, 100)
         axis.grid()
     axes[0].set_ylabel("accuracy (%), mean over columns")
     return figure
@@ -120,15 +117,12 @@ def along_the_training(results: Results) -> Figure | None:
     columns = list(dict.fromkeys(column for _, column in curves))
     names = {group.label: _named(group, found) for group in found}
     legend = line_styles(names.values())
-    figure, axes = panels(len(columns), _PANELS, (2.6, 2.2), legend=dict(legend))
+    figure, axes = panels(columns, _PANELS, (2.6, 2.2), dict(legend), xlabel="step", ylim=(0, 100))
     for axis, column in zip(axes, columns, strict=True):
         for group in found:
             own = [curves[r.key, column] for r in group.cells if (r.key, column) in curves]
             if own:
                 _draw_along(axis, own, legend[names[group.label]])
-        axis.set_title(column)
-        axis.set_xlabel("step")
-        axis.set_ylim(0, 100)
         axis.grid()
     axes[0].set_ylabel("accuracy (%)")
     return figure

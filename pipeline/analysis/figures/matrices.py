@@ -190,7 +190,7 @@ def _draw(grids: Sequence[Grid], *, change: bool) -> Figure:
     left = max(len(label) for grid in grids for label in grid.rows)
     below = max(len(label) for grid in grids for label in grid.columns)
     figure, axes = panels(
-        len(grids),
+        [""] * len(grids),
         1,
         (max(2.8, _SQUARE[0] * columns), _SQUARE[1] * rows),
         left=0.2 + _CHARACTER * left,

@@ -38,47 +38,49 @@ _COLOURS = (
 )
 _STYLES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
-_LEFT, _RIGHT, _TOP, _BOTTOM, _GAP = 0.65, 0.15, 0.35, 0.5, 0.55
+_LEFT, _RIGHT, _TOP, _BOTTOM = 0.65, 0.15, 0.35, 0.5
 _LEGEND_ROW, _CHARACTER = 0.2, 0.075
 
 
 def panels(
-    count: int,
+    titles: Sequence[str],
     columns: int,
     size: tuple[float, float],
     legend: Mapping[str, Artist] | None = None,
     *,
     left: float = _LEFT,
     bottom: float = _BOTTOM,
+    **settings: Any,
 ) -> tuple[Figure, list[Axes]]:
     """A figure and its panels, row by row, with the legend below all of them.
 
     Args:
-        count: Number of panels.
+        titles: The title of each panel.
         columns: Panels side by side, at most.
         size: Width and height of a panel's axes, in inches.
         legend: What to show by label.
         left: Inches beside each panel for its labels.
         bottom: Inches below each panel for its labels.
+        settings: What every panel has, such as ``xlabel``; see ``Axes.set``.
     """
-    legend, columns = legend or {}, min(columns, count)
-    rows = -(-count // columns)
+    legend, columns = legend or {}, min(columns, len(titles))
+    rows = -(-len(titles) // columns)
     width, height = size
-    across = left + width + _RIGHT
-    down = _TOP + height + bottom
+    across, down = left + width + _RIGHT, _TOP + height + bottom
     longest = max((len(label) for label in legend), default=0)
     beside = max(1, int(columns * across / (0.5 + _CHARACTER * longest)))
     below = _LEGEND_ROW * -(-len(legend) // beside) + (0.1 if legend else 0)
     figure = Figure(figsize=(columns * across, rows * down + below))
     whole_width, whole_height = figure.get_size_inches()
     axes = []
-    for place in range(count):
+    for place, title in enumerate(titles):
         row, column = divmod(place, columns)
         corner = (
             (column * across + left) / whole_width,
             (below + (rows - 1 - row) * down + bottom) / whole_height,
         )
         axes.append(figure.add_axes((*corner, width / whole_width, height / whole_height)))
+        axes[-1].set(title=title, **settings)
     if legend:
         figure.legend(
             list(legend.values()),

@@ -52,8 +52,10 @@ def accuracy_by_order(results: Results) -> Figure | None:
     if not shown:
         return None
     looks = line_styles(map(training_of, groups(results)))
-    figure, axes = panels(len(shown), _PANELS, (2.9, 2.2), legend={**_BASE, **looks})
-    for axis, (title, trained, task) in zip(axes, shown, strict=True):
+    titles = [f"{title}: {task}" for title, _, task in shown]
+    settings: dict[str, Any] = {"xlabel": "belief order", "ylim": (0, 100)}
+    figure, axes = panels(titles, _PANELS, (2.9, 2.2), {**_BASE, **looks}, **settings)
+    for axis, (_, trained, task) in zip(axes, shown, strict=True):
         base = orders_of(results, results.base_of(trained[0].cells[0]))[task]
         names = sorted(base, key=int)
         _draw_orders(axis, names, [base[name] for name in names], BASE, "--")
@@ -62,9 +64,7 @@ def accuracy_by_order(results: Results) -> Figure | None:
             accuracies = [fmean(each[name] for each in found) for name in names]
             look = looks[training_of(group)]
             _draw_orders(axis, names, accuracies, str(look.get_color()), look.get_linestyle())
-        axis.set_title(f"{title}: {task}", fontsize=8)
-        axis.set_ylim(0, 100)
-        axis.set_xlabel("belief order")
+        axis.title.set_fontsize(8)
         axis.grid()
     axes[0].set_ylabel("accuracy (%)")
     return figure
@@ -97,23 +97,22 @@ def against_rules(results: Results) -> Figure | None:
         for name, look in looks.items()
     }
     figure, axes = panels(
-        len(models),
+        [*models],
         2,
         (3.4, 0.25 * len(columns) + 0.3),
         legend={**_BASE_DOT, **dots, **_RULE},
         left=0.3 + 0.07 * max(map(len, columns)),
+        xlabel="accuracy (%)",
+        xlim=(0, 100),
+        ylim=(len(columns) - 0.5, -0.5),
     )
-    for axis, (title, trained) in zip(axes, models.items(), strict=True):
+    for axis, trained in zip(axes, models.values(), strict=True):
         _draw_columns(axis, results, trained, columns, dots)
         rows = range(len(columns))
         places = [100 * rules[name] for name in columns]
         axis.plot(places, rows, "|", color=RULE, markersize=11, markeredgewidth=2, **_ON_THE_EDGE)
         axis.set_yticks(rows, columns, fontsize=8)
-        axis.set_ylim(len(columns) - 0.5, -0.5)
-        axis.set_xlim(0, 100)
-        axis.set_title(title)
         axis.grid()
-        axis.set_xlabel("accuracy (%)")
     return figure
 
 

@@ -128,7 +128,7 @@ def lead_of_prompts(who: Who, topic: str, other: str) -> Measure:
         first, then = (columns_of(run.asked, who, each) for each in (other, topic))
         called = dict(zip(first, then, strict=False))
         grades = run.asked.grades
-        before = grades.assign(column=grades["column"].replace(called))
+        before = grades.assign(column=grades["column"].astype(str).replace(called))
         return _changed(Run(replace(run.asked, grades=before), run.asked), who, topic)
 
     what = f"{who} on {topic} less {other}"

@@ -1,0 +1,236 @@
+"""Blocks that come from a stored study: its table, its verdicts, and changes over seeds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from io import StringIO
+
+from rich.console import Console
+
+from benchmarks.quoted.table import made_on, table, whole
+from benchmarks.stored import Share, Stored, Verdict
+from pipeline.analysis.answer import does
+from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate
+from pipeline.analysis.steps import STEPS
+from pipeline.analysis.table import notes_on, table_of
+from pipeline.evaluate.records import PAIR_ACCURACY
+from pipeline.evaluate.statistics import LEVEL
+from pipeline.formats.foreign import markdown_table
+from pipeline.formats.plural import counted, percent
+from pipeline.judge.answers import followed
+from pipeline.judge.found import findable
+
+WIDTH = 112
+"""Columns of the terminal that a page shows."""
+
+TELLING = {
+    "rule_right": "where the earliest exit is right",
+    "rule_wrong": "where it is wrong",
+    "pairs": "pairs",
+}
+"""The columns that tell belief from rule, in words."""
+
+ARMS = {
+    "warm": "imitation of true reasoning",
+    "grpo": "GRPO",
+    "random": "GRPO with a random reward",
+    "imitation": "imitation",
+    "answers": "supervised training on answers",
+    "traces": "supervised training on true reasoning",
+}
+"""How a cell is trained, in words, by the end of its key."""
+
+CHIEF = (PAIR_ACCURACY, "options")
+"""The figures beside accuracies that the table of a long study shows."""
+
+
+# --- one run --------------------------------------------------------------------------------------
+
+
+def opening(found: Stored) -> str:
+    """What was run, and on what."""
+    steps = f"{found.steps} steps of {found.prompts} prompts x {found.rollouts} completions each"
+    said = [f"`{found.study}`", *([steps] if found.steps else [])]
+    if found.over_seeds:
+        said.append(counted(found.over_seeds[0].change.seeds, "seed"))
+    return f"{'; '.join(said)}. {made_on(found.commit, found.processor, found.libraries)}\n"
+
+
+def result_table(found: Stored) -> str:
+    """The verdicts, and below them the result table as ``tomrl report`` prints it."""
+    columns = {
+        "cell": lambda each: each.cell,
+        "answers follow": lambda each: followed(each.answers, each.by),
+        "explained": lambda each: f"{whole(each.explained)} %",
+        "the same where that is wrong": lambda each: _share(each.copied),
+        "could be found": lambda each: findable(each.found),
+        "true": lambda each: _share(each.true),
+        "used": lambda each: _share(each.used),
+        "reasoning is": lambda each: each.reasoning,
+    }
+    return f"{table(columns, found.verdicts)}\n{printed_table(found)}"
+
+
+def _share(found: Share | None) -> str:
+    return "-" if found is None else f"{percent(found.value)} %"
+
+
+def printed_table(found: Stored, beside: Sequence[str] | None = None) -> str:
+    """The result table as ``tomrl report`` prints it.
+
+    Args:
+        found: The results.
+        beside: Figures beside the accuracies to show; all if absent.
+    """
+    rows = [
+        row.model_copy(
+            update={"beside": {k: v for k, v in row.beside.items() if k in (beside or row.beside)}}
+        )
+        for row in found.rows
+    ]
+    screen = StringIO()
+    console = Console(file=screen, width=WIDTH, color_system=None, force_terminal=False)
+    console.print(table_of(found.title, rows, notes_on(rows)))
+    shown = "\n".join(line.rstrip() for line in screen.getvalue().splitlines())
+    return f"```\n{shown}\n```\n"
+
+
+def first_screen(found: Stored) -> str:
+    """Accuracy and verdict of each cell of one run, before training and after it."""
+    rows = {(row.cell, row.task): row for row in found.rows}
+    base, *trained = found.verdicts
+
+    def line(each: Verdict, cell: str, when: str) -> tuple[str, ...]:
+        figures = [rows[cell, "rule_right"], rows[cell, "rule_wrong"]]
+        figures.append(rows[cell, "pairs"].beside[PAIR_ACCURACY])
+        shares = (percent(getattr(figure, when)) for figure in figures)
+        named = f"`{each.combination}`" if each.combination else "-"
+        return (named, *shares, followed(each.answers, each.by), each.reasoning)
+
+    heads = ("trained on", *list(TELLING.values())[:2], "both of a pair")
+    lines = [line(base, trained[0].cell, "base"), *(line(e, e.cell, "trained") for e in trained)]
+    said = " ".join(f"Trained on `{each.combination}`, the model {does(each)}." for each in trained)
+    return (
+        "Accuracy in %, before training and after it:\n\n"
+        f"{markdown_table((*heads, 'answers follow', 'reasoning is'), lines)}\n"
+        f"{said} This is one run: another processor or seed may end otherwise.\n"
+    )
+
+
+def training_sets(found: Stored) -> str:
+    """What rules and simpler minds score on training sets, in %."""
+    sets = found.training
+    figures = {
+        "questions": lambda each: f"{each.rows:,}",
+        "boosted trees": lambda each: percent(each.learned.accuracy),
+        "list of rules": lambda each: percent(each.learned.readable_accuracy),
+        "best listed rule": lambda each: f"{percent(each.rule.accuracy)} {each.rule.rule}",
+    }
+    lines = [(name, *map(of, sets.values())) for name, of in figures.items()]
+    for mind in next(iter(sets.values())).minds:
+        lines.append((mind, *(percent(each.minds[mind]) for each in sets.values())))
+    return markdown_table(("in %", *(f"`{key}`" for key in sets)), lines, range(1, len(sets) + 1))
+
+
+def what_pays(found: Stored) -> str:
+    """What scores on training sets, and what learned rules score on columns against them."""
+    columns = {
+        "columns": lambda each: each[0],
+        "boosted trees": lambda each: percent(each[1].accuracy),
+        "list of rules": lambda each: percent(each[1].readable_accuracy),
+        "both sides of a pair": lambda each: percent(each[1].pairs),
+    }
+    return f"{training_sets(found)}\n{table(columns, found.columns.items())}"
+
+
+# --- over seeds -----------------------------------------------------------------------------------
+
+
+def changes(found: Stored) -> str:
+    """What each training changes in the columns that tell belief from rule."""
+    scores = {who.who: who.columns for who in found.standings}
+    lines, model = [], {each.model for each in found.verdicts}
+    for group, measures in _by_group(found).items():
+        combination, arm = _trained(group)
+        texts = (
+            f"{percent(scores[group][name].mean)} %"
+            if arm == "warm"
+            else measures[name].change.points()
+            for name in TELLING
+        )
+        lines.append((f"`{combination}`", ARMS[arm], *texts))
+    warm = "; of a warm start, its accuracy" if any(ARMS["warm"] in line for line in lines) else ""
+    return (
+        f"What each training changes, in points{warm}: means over "
+        f"{found.over_seeds[0].change.seeds} seeds and 95 % intervals; `{found.study}`, "
+        f"{', '.join(sorted(model))}.\n\n"
+        f"{markdown_table(('trained on', 'by', *TELLING.values()), lines)}"
+    )
+
+
+def differences(found: Stored) -> str:
+    """Changes of GRPO less those of its control, and on one set less the other, seed by seed."""
+    steps = {_trained(group): _steps(found, group) for group in _by_group(found)}
+    cued, balanced = ("cued", "grpo"), ("balanced", "grpo")
+    pairs = ((cued, ("cued", "random")), (balanced, ("balanced", "random")), (cued, balanced))
+    lines = (
+        (f"{_called(one)} less {_called(other)}", *_less(steps[one], steps[other]))
+        for one, other in pairs
+        if one in steps and other in steps
+    )
+    return markdown_table(("difference, seed by seed", *TELLING.values()), lines)
+
+
+def _less(one: Sequence[Sequence[float]], other: Sequence[Sequence[float]]) -> Iterator[str]:
+    for mine, theirs in zip(one, other, strict=True):
+        yield SeedEstimate.of([a - b for a, b in zip(mine, theirs, strict=True)]).points()
+
+
+def _by_group(found: Stored) -> dict[str, dict[str, SeedChange]]:
+    """The changes by group of cells and measure."""
+    groups: dict[str, dict[str, SeedChange]] = {}
+    for each in found.over_seeds:
+        groups.setdefault(each.group, {})[each.measure] = each
+    return groups
+
+
+def _trained(group: str) -> tuple[str, str]:
+    """What the cells of a group are trained on, and how."""
+    _, combination, *_, arm = group.split("-")
+    return combination, arm
+
+
+def _called(trained: tuple[str, str]) -> str:
+    return f"{ARMS[trained[1]]} on `{trained[0]}`"
+
+
+def _steps(found: Stored, group: str) -> list[list[float]]:
+    """What each seed changed in each telling column; of a chain, since the cell before."""
+    return [
+        [
+            step["after"] - step["before"]
+            for step in found.chained
+            if (re.sub(r"-s\d+", "", step["cell"]), step["task"]) == (group, column)
+        ]
+        for column in TELLING
+    ]
+
+
+def by_chance(found: Stored) -> str:
+    """How many intervals exclude no change, and how many would by chance."""
+    columns = [each for each in found.over_seeds if each.measure not in (BEST, LAST)]
+    coin = [each for each in columns if _trained(each.group)[1] == "random"]
+    sure, of_coin = (
+        sum(each.change.low > 0 or each.change.high < 0 for each in of) for of in (columns, coin)
+    )
+    return (
+        f"Of all {len(columns)} changes of columns, {sure} have an interval on one side of zero; "
+        f"if nothing changed, {(1 - LEVEL) * len(columns):.1f} would by chance. Of the {len(coin)} "
+        f"after a random reward it is {of_coin}; {(1 - LEVEL) * len(coin):.1f} would by chance.\n"
+    )
+
+
+def steps(found: Stored) -> str:
+    """What each training changed, column by column, beside all of them together."""
+    return STEPS.markdown(found.chained)
