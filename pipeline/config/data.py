@@ -50,20 +50,6 @@ class Combination(Section):
     validation: Listed[Part] = Field(min_length=1)
 
 
-class Probe(Section):
-    """What training is measured on, beside validation, on the base model and after every epoch.
-
-    It selects nothing and stops nothing: it shows when learning one task helps or hurts the others.
-
-    Attributes:
-        columns: Columns of the suite, trained on and others.
-        limit: Rows of each column, at most.
-    """
-
-    columns: Listed[str] = Field(min_length=1)
-    limit: Positive = 100
-
-
 class Dataset(Section):
     """Training data.
 
@@ -71,7 +57,6 @@ class Dataset(Section):
         split: ``published`` keeps the papers' splits, leaks and all; ``by-story`` fails where a
             story stands on both sides.
         prompt: The prompt that training shows.
-        probe: What training is measured on after every epoch; nothing if absent.
         licence_note: Why data marked non-commercial or evaluation-only may be trained on here;
             without it such data is refused.
     """
@@ -79,7 +64,6 @@ class Dataset(Section):
     split: Split
     prompt: TrainingPrompt
     combinations: dict[Key, Combination] = Field(min_length=1)
-    probe: Probe | None = None
     licence_note: str | None = None
 
 

@@ -146,7 +146,7 @@ def read_dataset(path: Path) -> list[Prompted]:
     Raises:
         UserError: If the file is missing, not readable, empty, or in another layout.
     """
-    rows = _rows(path, _DATASET, f"dataset@{_combination(path)}", _dataset_rows)
+    rows = _rows(path, _DATASET, f"dataset@{path.parent.name}", _dataset_rows)
     return [
         Prompted(
             row["prompt"],
@@ -188,12 +188,6 @@ def _decoded(fields: Fields, task: str, answer: str) -> Example:
         story_id=fields["story_id"],
         id=fields["id"],
     )
-
-
-def _combination(path: Path) -> str:
-    """The combination that a file is of, by its place in ``combos/KEY``."""
-    folder = path.parent.parent if path.parent.name == "probe" else path.parent
-    return folder.name
 
 
 def _rows(

@@ -1,4 +1,4 @@
-"""When a run validates, probes, saves and ends, and how its learning rate goes."""
+"""When a run validates, saves and ends, and how its learning rate goes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ class Schedule:
 
     Attributes:
         total: Planned steps.
-        rows: Training prompts.
-        prompts_per_step: Prompts in one batch.
         validate_every: Steps between validations.
         save_every: Steps between checkpoints.
         first_rate: Learning rate of the first step.
@@ -23,8 +21,6 @@ class Schedule:
     """
 
     total: int
-    rows: int
-    prompts_per_step: int
     validate_every: int
     save_every: int
     first_rate: float
@@ -35,8 +31,6 @@ class Schedule:
         """The schedule of a recipe on so many prompts."""
         return cls(
             total=recipe.total_steps(rows),
-            rows=rows,
-            prompts_per_step=recipe.prompts_per_step,
             validate_every=recipe.validate_every,
             save_every=recipe.save_every,
             first_rate=recipe.learning_rate,
@@ -51,12 +45,6 @@ class Schedule:
         """Whether a validation is due."""
         return step % self.validate_every == 0 or step == self.total
 
-    def probes(self, step: int) -> bool:
-        """Whether a probe is due: on the base model, after every epoch, at the last step."""
-        size = self.prompts_per_step
-        ends_epoch = step * size // self.rows > (step - 1) * size // self.rows
-        return step in (0, self.total) or ends_epoch
-
     def saves(self, step: int) -> bool:
         """Whether a checkpoint is due."""
         return step % self.save_every == 0
@@ -68,15 +56,12 @@ class Schedule:
     def of_this_length(self, history: History) -> History:
         """A history as a run of this length has it; an empty one where it is of a longer run.
 
-        A shorter run validates and probes after its last step, where this one may go on.
+        A shorter run validates after its last step, where this one may go on.
         """
         if not history.steps or history.last.step > self.total:
             return History()
         last = history.last
-        due = {"validation_accuracy": self.validates(last.step), "probe": self.probes(last.step)}
-        metrics = {
-            name: value
-            for name, value in last.metrics.items()
-            if due.get(name.partition("/")[0], True)
-        }
+        if self.validates(last.step):
+            return history
+        metrics = {n: value for n, value in last.metrics.items() if n != "validation_accuracy"}
         return history.adding(last.model_copy(update={"metrics": metrics}))

@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
+from pipeline.train.probe import GreedyAccuracy
 from safetensors.torch import load_file
 
 from pipeline.formats.files import read_json, read_lines
@@ -21,7 +22,6 @@ from pipeline.reward.presets import load_preset
 from pipeline.train import drift
 from pipeline.train.data import load_rows
 from pipeline.train.drift import find_drift
-from pipeline.train.probe import GreedyAccuracy
 from pipeline.train.rollout import Judge
 from tests.conftest import type_command
 from tests.engines.conftest import (

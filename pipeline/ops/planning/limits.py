@@ -18,7 +18,7 @@ def time_limit(
     shape: Shape,
     placement: Placement,
     schedule: Schedule,
-    asked: tuple[int, int],
+    validation: int,
 ) -> float:
     """The seconds that a cell's attempts may take together.
 
@@ -27,13 +27,11 @@ def time_limit(
         shape: Of its model.
         placement: Where it trains.
         schedule: Its steps.
-        asked: Questions of a validation, and of a measurement by the probe.
+        validation: Questions of a validation.
     """
     if cell.train.cluster.time_limit_minutes is not None:
         return 60 * cell.train.cluster.time_limit_minutes
-    steps, (validation, probe) = range(schedule.total + 1), asked
-    questions = validation * sum(map(schedule.validates, steps))
-    questions += probe * sum(map(schedule.probes, steps))
+    questions = validation * sum(map(schedule.validates, range(schedule.total + 1)))
     run = run_of(cell.train, cell.algorithm, schedule.total, questions)
     speed = SHARE * 1e12 * TERAFLOPS[placement.accelerator]
     return TIMES * 3600 * hours(train_operations(shape, run), placement.ranks, speed)

@@ -35,7 +35,7 @@ from pipeline.ops.verl import checkpoints
 from pipeline.ops.verl.attention import described, flash_is_installed
 from pipeline.ops.verl.collect import step_row, validation_answered
 from pipeline.ops.verl.journal import LoggedStep, StepJournal
-from pipeline.ops.verl.layout import COLUMNS, PROBE, State
+from pipeline.ops.verl.layout import PROBE, State
 from pipeline.ops.verl.overrides import JobPaths, Overrides, as_arguments, planned
 from pipeline.ops.verl.prompt import write_tokenizer
 from pipeline.ops.verl.spec import RANK_CPUS, JobSpec
@@ -139,7 +139,7 @@ class VerlAttempt:
             self._follow(verl, done)
 
     def _overrides(self, base: Path, done: int) -> Overrides:
-        spec, state, columns = self.spec, self.state, self.folder / COLUMNS
+        spec, state = self.spec, self.state
         paths = JobPaths(
             train=str(self.folder / "train.parquet"),
             validation=str(self.folder / "validation.parquet"),
@@ -149,7 +149,6 @@ class VerlAttempt:
             checkpoints=str(state.checkpoints),
             validation_dump=str(state.validation),
             folder=str(self.folder),
-            probe=str(columns) if columns.is_dir() else None,
         )
         flash = flash_is_installed()
         again = bool(done) and self.trainer is RL  # the other one sees for itself

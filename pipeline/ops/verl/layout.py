@@ -12,8 +12,6 @@ PROBE = "probe.json"
 """Above the checkpoints: the completions to score. In a checkpoint: their log-probabilities."""
 UNLOGGED = "step.json"
 """In a checkpoint: the figures of its step, which is logged only once it is whole."""
-COLUMNS = "probe"
-"""Beside the datasets: the folder of the columns that the probe measures; absent without one."""
 
 
 class State(JobAttempt):

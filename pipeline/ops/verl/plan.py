@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.base.errors import UserError
@@ -13,7 +13,6 @@ from pipeline.config.params import Params, TrainedCell
 from pipeline.data.named_tasks import row_count
 from pipeline.ops.verl.attention import described
 from pipeline.ops.verl.budgets import save_interval
-from pipeline.ops.verl.layout import COLUMNS
 from pipeline.ops.verl.overrides import JobPaths, Overrides
 from pipeline.ops.verl.placement import Placement, place
 from pipeline.ops.verl.trainers import Trainer, trainer_of
@@ -80,11 +79,9 @@ def plan_of(
     recipe = cell.train.model_copy(update={"cluster": cluster})
     model = lookup(params.base, cell.model, "model").model
     placement = place(shape_of(model), recipe, cell.algorithm, cluster)
-    probed = params.dataset[cell.combination].probe is not None
     cell = cell.model_copy(update={"train": recipe})
     trainer = trainer_of(cell.algorithm)
-    paths = replace(PATHS, probe=COLUMNS if probed else None)
-    overrides = trainer.overrides(cell, placement, paths, rows, flash)
+    overrides = trainer.overrides(cell, placement, PATHS, rows, flash)
     words = described(recipe, flash=flash)
     return Plan(cell, rows, placement, trainer, overrides, words, notes(cell))
 
