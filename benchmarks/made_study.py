@@ -219,16 +219,13 @@ def _along(
     schedule = Schedule.of(cell.train, _rows(params.dataset[cell.combination].train))
     for step in schedule.keeps(schedule.total):
         random, share = Random(f"{key} {step}"), 0.5 + step / schedule.total / 2
-        yield AskedStep(
-            step=step,
-            right={
-                column: "".join(
-                    RIGHT if is_right and random.random() < share else WRONG for is_right in right
-                )
-                for column, right in answered.items()
-                if column in params.suite.tasks
-            },
-        )
+        columns = {name: answered[name] for name in params.suite.tasks}
+        notes = {name: _note(right, share, random) for name, right in columns.items()}
+        yield AskedStep(step=step, right=notes)
+
+
+def _note(right: list[bool], share: float, random: Random) -> str:
+    return "".join(RIGHT if each and random.random() < share else WRONG for each in right)
 
 
 def _answer(example: Example, right: bool, random: Random) -> str:

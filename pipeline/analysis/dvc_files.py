@@ -38,12 +38,12 @@ def accuracies(results: Results) -> dict[str, dict[str, float]]:
 
 
 def curve(rows: list[Figures]) -> list[dict[str, float | None]]:
-    """The validated steps with the figures worth a plot.
+    """The validated steps, or all where none is, with the figures worth a plot.
 
     A figure that some step lacks (the reward before training) is left out of none: ``dvc plots``
     draws nothing of rows whose keys differ.
     """
-    validated = [row for row in rows if "validation_accuracy" in row]
+    validated = [row for row in rows if "validation_accuracy" in row] or rows[1:]
     imitates = not any("reward_mean" in row for row in rows)
     names = (*CURVES[:1], "loss") if imitates else CURVES
     known = [name for name in names if any(name in row for row in validated)]

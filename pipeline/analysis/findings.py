@@ -102,13 +102,14 @@ def _how_often(said: Iterable[str]) -> str:
 
 def _cell_findings(results: Results, result: TrainedResult) -> Iterator[str]:
     rows = list(results.rows_of(result))
-    first, best = result.curve[0], result.checkpoints["best"]
-    before, after = first["validation_accuracy"], best.validation_accuracy or 0.0
-    yield (
-        f"{result.key}: validation accuracy {before:.1%} before training, {after:.1%} at the best "
-        f"step {best.step} ({100 * (after - before):+.1f} points; best of several, so "
-        "without an interval)."
-    )
+    before, best = result.curve[0].get("validation_accuracy"), result.checkpoints["best"]
+    after = best.validation_accuracy
+    if before is not None and after is not None:  # verl does not validate imitation
+        yield (
+            f"{result.key}: validation accuracy {before:.1%} before training, {after:.1%} at the "
+            f"best step {best.step} ({100 * (after - before):+.1f} points; best of several, so "
+            "without an interval)."
+        )
     yield from _against_rules(result.key, rows)
     yield from _on_both_sides(results, result)
 

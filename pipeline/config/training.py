@@ -53,12 +53,12 @@ class Cluster(Section):
         offload: Keep parameters and optimiser in the nodes' own memory between steps; as in the row
             if absent.
         time_limit_minutes: The job is stopped when its attempts have taken this time, without what
-            they wait for accelerators; three times the plan's estimate if absent, and for
-            ``backend: local`` never.
+            they wait for accelerators; if absent three times the plan's estimate, an hour at
+            least, and for ``backend: local`` never.
         stall_minutes: The job is stopped when it has made no progress for this time; before its
             first step after 15 minutes at most.
         host_memory_share: Share of a node's own memory (or of what its container may take) above
-            which a job that has grown saves, ends, and goes on in another attempt; Ray begins to
+            which a job of RL that has grown saves, ends, and goes on in another; Ray begins to
             kill at 0.95.
         retries: How many attempts after a failed one may fail in a row without a new checkpoint;
             nothing else tries a cell's job again.

@@ -26,7 +26,7 @@ class StoredModel(Record):
     Attributes:
         step: The training step that its weights come from; 0 for a base model.
         digest: Of its folder.
-        validation_accuracy: Of the weights of the best step.
+        validation_accuracy: Of the weights of the best step, where steps were validated.
     """
 
     step: int

@@ -47,11 +47,7 @@ class GreedyAccuracy:
     precision: str
     recording: Recording = field(default_factory=Recording)
 
-    def __call__(self, model: PreTrainedModel, rows: Sequence[TokenisedRow]) -> float:
-        """The accuracy of a model in evaluation mode."""
-        return self.measured(model, rows).right
-
-    def measured(self, model: PreTrainedModel, rows: Sequence[TokenisedRow]) -> Answered:
+    def __call__(self, model: PreTrainedModel, rows: Sequence[TokenisedRow]) -> Answered:
         """What a model in evaluation mode answers."""
         sampling = Sampling(self.max_new_tokens, temperature=0)
         rewards: list[Reward] = []

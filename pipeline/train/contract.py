@@ -128,7 +128,8 @@ class Outcome(Record):
 
     Attributes:
         history: All its steps.
-        checkpoints: The weights of the best and of the last step.
+        checkpoints: The weights of the best validated step and of the last one; twice those of the
+            last where no step was validated.
         libraries: Versions of what computed them.
         kept: The weights of every saved step, where they are asked for.
     """

@@ -248,7 +248,7 @@ class LocalTrainer:
         if not self._schedule.validates(step):
             return {}
         self.policy.eval()
-        found = self._accuracy.measured(self.policy, self.validation)
+        found = self._accuracy(self.policy, self.validation)
         if step == 0:
             check_answers(found.count, len(self.validation), self.recipe, self.algorithm)
         return {"validation_accuracy": found.right}

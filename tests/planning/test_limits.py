@@ -54,6 +54,14 @@ def test_a_job_may_take_three_times_its_estimate(tmp_path: Path) -> None:
     assert allowed(params) == pytest.approx(3 * hours, rel=1e-6)
 
 
+def test_the_shortest_run_may_take_an_hour_to_start_and_to_store() -> None:
+    params = limited(None)
+    cell = params.trained_cell(KEY)
+    short = cell.train.model_copy(update={"epochs": None, "steps": 1})
+    cells = {KEY: cell.model_copy(update={"train": short})}
+    assert allowed(params.model_copy(update={"cells": cells})) == 1
+
+
 def test_a_limit_below_the_estimate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=rf"{KEY}: .*time_limit_minutes is 2880, .* take 35\d\d;"):
         estimated(limited(2880), tmp_path)

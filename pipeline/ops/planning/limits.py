@@ -1,4 +1,4 @@
-"""How long the job of a cell may take: what its study says, else three times the plan."""
+"""How long a cell's job may take: what its study says, else three times the plan, or an hour."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from pipeline.train.shape import Shape
 
 TIMES = 3
 """How often the plan's estimate fits into the limit, where a study sets none."""
+
+LEAST = 3600.0
+"""Seconds of the shortest limit: attempts start, save and store, which the plan does not count."""
 
 
 def time_limit(
@@ -34,4 +37,4 @@ def time_limit(
     questions = validation * sum(map(schedule.validates, range(schedule.total + 1)))
     run = run_of(cell.train, cell.algorithm, schedule.total, questions)
     speed = SHARE * 1e12 * TERAFLOPS[placement.accelerator]
-    return TIMES * 3600 * hours(train_operations(shape, run), placement.ranks, speed)
+    return max(LEAST, TIMES * 3600 * hours(train_operations(shape, run), placement.ranks, speed))

@@ -210,7 +210,7 @@ class CheckpointProbe(CheckpointCallback):  # type: ignore[misc]
         sequences = read_json(folder.parent / PROBE)
         logprobs = _actor_logprobs(trainer, sequences)
         write_json(folder / UNLOGGED, _figures_of(trainer, global_step))
-        State.complete(folder, logprobs)
+        State.complete(folder, logprobs=logprobs)
 
 
 def _actor_logprobs(trainer: Any, sequences: list[dict[str, list[int]]]) -> list[list[float]]:

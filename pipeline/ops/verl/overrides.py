@@ -67,7 +67,6 @@ class JobPaths:
         reward: ``pipeline/reward/verl_entry.py``.
         checkpoints: Folder for verl's checkpoints.
         validation_dump: Folder for validation completions, one ``STEP.jsonl`` each.
-        folder: What the stage uploaded: the datasets and the description of the job.
     """
 
     train: str
@@ -77,7 +76,6 @@ class JobPaths:
     reward: str
     checkpoints: str
     validation_dump: str
-    folder: str
 
 
 def verl_overrides(

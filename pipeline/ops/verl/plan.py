@@ -26,7 +26,6 @@ PATHS = JobPaths(
     reward="pipeline/reward/verl_entry.py",
     checkpoints="STATE/checkpoints",
     validation_dump="STATE/validation",
-    folder=".",
 )
 """Stand-ins for the paths that are known when the job runs."""
 
@@ -93,12 +92,15 @@ def notes(cell: TrainedCell) -> list[str]:
         "order of the data: drawn by verl from the same seed, so that batches differ; prompts of a "
         "pass that do not fill a batch are left out of it",
     ]
-    if (interval := save_interval(recipe)) != recipe.save_every:
+    interval = save_interval(recipe)
+    if not cell.algorithm.samples:
+        found.append("validation: none; evaluate.at: all asks every saved step")
+    elif interval != recipe.save_every:
         found.append(
             f"save_every: saves every {interval} steps, not every {recipe.save_every}: a step is "
             f"saved where it is validated"
         )
-    if interval != recipe.validate_every:
+    if cell.algorithm.samples and interval != recipe.validate_every:
         found.append(
             f"checkpoint: the best is that of the saved steps, every {interval}, not of all "
             f"validated ones, every {recipe.validate_every}"
