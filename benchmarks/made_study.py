@@ -33,7 +33,8 @@ from pipeline.data.generated import stories
 from pipeline.data.named_tasks import row_count
 from pipeline.data.origin import BaseShown, Origin, Portion, StudyOrigins
 from pipeline.evaluate import statistics
-from pipeline.evaluate.records import Evaluation, Share, TaskScores
+from pipeline.evaluate.along import RIGHT, WRONG
+from pipeline.evaluate.records import AskedStep, Evaluation, Share, TaskScores
 from pipeline.formats.files import write_lines
 from pipeline.formats.records import Figures
 from pipeline.judge.columns import judged_together
@@ -42,6 +43,7 @@ from pipeline.judge.signatures import Signature
 from pipeline.model.manifest import Manifest, StoredModel
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
+from pipeline.train.schedule import Schedule
 
 Accuracy = Callable[[str, Cell, str], float]
 """From the key of a cell, the cell and a column to the share of answers that shall be right."""
@@ -141,7 +143,7 @@ def _write_cell(
     verdicts = {task: _verdict(key, task, columns) for task, columns in tasks.items()}
     Verdicts(tasks=verdicts).write(folder / "judge" / "verdicts.json")
     if isinstance(cell, TrainedCell):
-        curve = list(_curve(params, key, cell, accuracy))
+        curve = list(_curve(params, key, cell))
         write_lines(folder / "train" / "metrics.jsonl", curve)
         stored = StoredModel(
             step=int(curve[-1]["step"]),
@@ -159,11 +161,13 @@ def _write_answers(
     params: Params, suite: Suite, folder: Path, key: str, cell: Cell, accuracy: Accuracy
 ) -> None:
     grades, responses, scores = [], [], {}
+    answered: dict[str, list[bool]] = {}
     for column, asked in suite.items():
         random, share = Random(f"{key} {column}"), accuracy(key, cell, column)
         count, orders = len(asked), _orders(params, column)
         right = [True] * round(share * count) + [False] * (count - round(share * count))
         random.shuffle(right)
+        answered[column] = right
         said = [
             _answer(each.example, is_right, random)
             for each, is_right in zip(asked, right, strict=True)
@@ -195,11 +199,33 @@ def _write_answers(
             by_order=by_order,
             by_question_type={},
         )
-    Evaluation(engine="hf", prompt=cell.evaluate.prompt, libraries={}, tasks=scores).write(
-        folder / "metrics.json"
-    )
+    Evaluation(
+        engine="hf",
+        prompt=cell.evaluate.prompt,
+        libraries={},
+        tasks=scores,
+        along=tuple(_along(params, key, cell, answered)),
+    ).write(folder / "metrics.json")
     pd.concat(grades).to_parquet(folder / "grades.parquet", index=False)
     pd.concat(responses).to_parquet(folder / "responses.parquet", index=False)
+
+
+def _along(
+    params: Params, key: str, cell: Cell, answered: Mapping[str, list[bool]]
+) -> Iterator[AskedStep]:
+    """Every step that is kept: from half of the right answers of its end to all of them."""
+    if not isinstance(cell, TrainedCell) or not cell.keeps:
+        return
+    schedule = Schedule.of(cell.train, _rows(params.dataset[cell.combination].train))
+    for step in schedule.keeps(schedule.total):
+        random, share = Random(f"{key} {step}"), 0.5 + step / schedule.total / 2
+        columns = {name: answered[name] for name in params.suite.tasks}
+        notes = {name: _note(right, share, random) for name, right in columns.items()}
+        yield AskedStep(step=step, right=notes)
+
+
+def _note(right: list[bool], share: float, random: Random) -> str:
+    return "".join(RIGHT if each and random.random() < share else WRONG for each in right)
 
 
 def _answer(example: Example, right: bool, random: Random) -> str:
@@ -263,12 +289,9 @@ def _signature(name: str, random: Random) -> dict[str, object]:
     return Signature(name, value > 0.8, value, value - 0.1, value + 0.1, what).as_json()
 
 
-def _curve(params: Params, key: str, cell: TrainedCell, accuracy: Accuracy) -> Iterator[Figures]:
+def _curve(params: Params, key: str, cell: TrainedCell) -> Iterator[Figures]:
     random, recipe = Random(key), cell.train
-    entry = params.dataset[cell.combination]
-    steps = recipe.total_steps(_rows(entry.train))
-    columns = [] if entry.probe is None else [*entry.probe.columns]
-    ends = {column: accuracy(key, cell, column) for column in columns}
+    steps = recipe.total_steps(_rows(params.dataset[cell.combination].train))
     for step in range(steps + 1):
         row: Figures = {"step": step}
         done, noise = step / steps, random.gauss(0, 0.03)
@@ -279,7 +302,6 @@ def _curve(params: Params, key: str, cell: TrainedCell, accuracy: Accuracy) -> I
             row |= {"no_signal_share": 0.2 + 0.5 * done, "kl": 0.1 * done, "loss": 0.01}
         if step % recipe.validate_every == 0 or step == steps:
             row["validation_accuracy"] = 0.3 + 0.5 * done + noise
-            row |= {f"probe/{column}": end * (0.5 + done / 2) for column, end in ends.items()}
         yield row
 
 

@@ -43,7 +43,7 @@ def test_a_report_that_is_there_is_read_and_not_run(
     report = tmp_path / "reports" / learning.STUDY
     report.mkdir(parents=True)
     (report / "seeds.md").write_text("| the table |\n")
-    lists = ("rows", "standings", "squares", "probes", "verdicts", "signatures", "findings")
+    lists = ("rows", "standings", "squares", "verdicts", "signatures", "findings")
     found: dict[str, object] = {
         **{name: [] for name in (*lists, "published")},
         "study": learning.STUDY,

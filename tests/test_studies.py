@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from flows.driver.graph import Graph
 from pipeline.analysis.ledger.ledger import re_runs_a_paper
+from pipeline.analysis.ledger.measures import FEWEST_STEPS
 from pipeline.base.plugins import REWARDS
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
@@ -20,7 +21,9 @@ from pipeline.config.params_file import params_text, read_params
 from pipeline.config.reward import LENIENT, PublishedReward
 from pipeline.config.sources import HiTomSource
 from pipeline.config.study_files import find_study, load_study, study_files
+from pipeline.ops.verl.plan import count_rows
 from pipeline.reward.presets import load_preset
+from pipeline.train.schedule import Schedule
 from tests.conftest import PROJECT, TINY, copy_checkout
 
 STUDIES = sorted(study_files(PROJECT))
@@ -168,12 +171,18 @@ def test_supervised_training_and_rl_have_the_same_data_and_arms_at_both_scales(
 
 
 @pytest.mark.parametrize("name", ["rlvr", "grid", "order-ablation", "grid-mini"])
-def test_study_2_is_probed_in_and_out_of_distribution(project: Path, name: str) -> None:
+def test_study_2_is_asked_in_and_out_of_distribution_along_its_training(
+    project: Path, name: str
+) -> None:
     params = expand(find_study(project, name))
-    for key, entry in params.dataset.items():
-        assert entry.probe is not None
-        inside = {c for c in entry.probe.columns if key in params.suite.tasks[c].trained}
-        assert inside and set(entry.probe.columns) - inside, key
+    for key, cell in params.cells.items():
+        if isinstance(cell, TrainedCell):
+            tasks = params.suite.tasks
+            inside = {name for name, task in tasks.items() if cell.combination in task.trained}
+            assert inside and tasks.keys() - inside, key
+            schedule = Schedule.of(cell.train, count_rows(params, cell))
+            asked = [0, *schedule.keeps(schedule.total)] if cell.keeps else []
+            assert len(asked) >= FEWEST_STEPS, key
 
 
 def test_generated_hi_tom_stories_have_the_shapes_of_the_canonical_set(project: Path) -> None:

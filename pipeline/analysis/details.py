@@ -8,7 +8,6 @@ from typing import Literal
 
 from pipeline.analysis.along import HEADINGS as ALONG
 from pipeline.analysis.along import curve_texts
-from pipeline.analysis.probes import probe_points
 from pipeline.analysis.results import Results
 from pipeline.analysis.signatures import CellSignature
 from pipeline.analysis.summary import StudySummary
@@ -69,13 +68,6 @@ def details(results: Results, report: StudySummary) -> list[Details]:
             ),
             Details(
                 "figures",
-                "Probes",
-                "Mean accuracy in % over the columns that a cell trains on, and over the others.",
-                ("cell", "step", "epoch", "trained on", "not trained on"),
-                tuple(_probes(results)),
-            ),
-            Details(
-                "figures",
                 "Accuracy by cell, task and order",
                 "",
                 (
@@ -109,13 +101,6 @@ def _reasons(results: Results, verdicts: Sequence[CellVerdict]) -> Iterator[Row]
 def _signature(found: CellSignature) -> Row:
     present = "present" if found.present else "-"
     return (found.cell, found.task or "-", found.name, present, found.effect(), found.what)
-
-
-def _probes(results: Results) -> Iterator[Row]:
-    for result in results.trained():
-        for point in probe_points(results, result):
-            means = (percent(point.inside), percent(point.outside))
-            yield (result.key, str(point.step), f"{point.epoch:.1f}", *means)
 
 
 def _accuracies(results: Results) -> Iterator[Row]:

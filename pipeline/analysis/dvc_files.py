@@ -54,8 +54,8 @@ def curves(results: Results) -> list[dict[str, Any]]:
 
 
 def curve(rows: list[Figures]) -> list[dict[str, float | None]]:
-    """The validated steps with the figures worth a plot; None of what a step lacks."""
-    validated = [row for row in rows if "validation_accuracy" in row]
+    """The validated steps, or all where none is, with the figures worth a plot."""
+    validated = [row for row in rows if "validation_accuracy" in row] or rows[1:]
     imitates = not any("reward_mean" in row for row in rows)
     names = (*CURVES[:1], "loss") if imitates else CURVES
     known = [name for name in names if any(name in row for row in validated)]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from pipeline.analysis.probes import probe_points
+from pipeline.analysis.along import sides
 from pipeline.analysis.published import beside_published, summary
 from pipeline.analysis.results import CellResult, Results, Row, TrainedResult
 from pipeline.analysis.seeds import Group, repeated, validation_changes
@@ -103,15 +103,16 @@ def _how_often(said: Iterable[str]) -> str:
 
 def _cell_findings(results: Results, result: TrainedResult) -> Iterator[str]:
     rows = list(results.rows_of(result))
-    first, best = result.curve[0], result.checkpoints["best"]
-    before, after = first["validation_accuracy"], best.validation_accuracy or 0.0
-    yield (
-        f"{result.key}: validation accuracy {before:.1%} before training, {after:.1%} at the best "
-        f"step {best.step} ({100 * (after - before):+.1f} points; best of several, so "
-        "without an interval)."
-    )
+    before, best = result.curve[0].get("validation_accuracy"), result.checkpoints["best"]
+    after = best.validation_accuracy
+    if before is not None and after is not None:  # verl does not validate imitation
+        yield (
+            f"{result.key}: validation accuracy {before:.1%} before training, {after:.1%} at the "
+            f"best step {best.step} ({100 * (after - before):+.1f} points; best of several, so "
+            "without an interval)."
+        )
     yield from _against_rules(result.key, rows)
-    yield from _probed(results, result)
+    yield from _on_both_sides(results, result)
 
 
 def _went_wrong(result: TrainedResult) -> Iterator[str]:
@@ -124,9 +125,9 @@ def _went_wrong(result: TrainedResult) -> Iterator[str]:
         yield f"{result.key}: {stall.describe()}."
 
 
-def _probed(results: Results, result: TrainedResult) -> Iterator[str]:
+def _on_both_sides(results: Results, result: TrainedResult) -> Iterator[str]:
     """Study 2's question: how long does training on some tasks help the others?"""
-    points = [p for p in probe_points(results, result) if p.outside is not None]
+    points = [p for p in sides(results, result) if p.outside is not None]
     if len(points) < 2:
         return
     first, last = points[0], points[-1]
@@ -137,7 +138,7 @@ def _probed(results: Results, result: TrainedResult) -> Iterator[str]:
         else ""
     )
     yield (
-        f"{result.key}: probes from step {first.step} to {last.step}: {inside}on others "
+        f"{result.key}: from step {first.step} to {last.step}: {inside}on others "
         f"{first.outside:.1%} -> {last.outside:.1%}, highest at step {best.step} "
         f"({best.outside:.1%})."
     )

@@ -128,6 +128,8 @@ def repeated(results: Results) -> list[Group]:
 
 
 def _in_validation(group: Group) -> Iterator[SeedChange]:
+    if any("validation_accuracy" not in result.curve[0] for result in group.cells):
+        return  # verl does not validate imitation
     first = [result.curve[0]["validation_accuracy"] for result in group.cells]
     best = [_validated(result, best=True) for result in group.cells]
     last = [_validated(result, best=False) for result in group.cells]

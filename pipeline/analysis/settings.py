@@ -44,13 +44,12 @@ def settings(params: Params) -> Settings:
     others = [c for c in params.cells.values() if isinstance(c, BaseCell)]
     behind = [c for c in params.cells.values() if isinstance(c, ApiCell)]
     entries = params.dataset
-    dataset = _common(entries.values(), without={"train", "validation", "probe"})
+    dataset = _common(entries.values(), without={"train", "validation"})
     return {
         "seed": params.study.seed,
         "acquire": {key: _plain(source) for key, source in params.acquire.items()},
         "dataset": {
             **dataset,
-            "probe": _same([_plain(entry.probe) for entry in entries.values()]),
             "combinations": {
                 key: {"train": _parts(entry.train), "validation": _parts(entry.validation)}
                 for key, entry in entries.items()

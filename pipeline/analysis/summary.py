@@ -10,7 +10,6 @@ from pipeline.analysis.answer import answer
 from pipeline.analysis.findings import findings
 from pipeline.analysis.ledger.claim import Entry
 from pipeline.analysis.ledger.ledger import ledger
-from pipeline.analysis.probes import column_probes
 from pipeline.analysis.published import BesidePublished, beside_published
 from pipeline.analysis.results import Results, Row
 from pipeline.analysis.samples import Recorded
@@ -36,7 +35,6 @@ class StudySummary(Record):
         squares: Both models asked with both prompts, where they were.
         steps: What each training of a chain changed, beside all of them together.
         along: Accuracy on each column along each training whose steps were asked.
-        probes: Accuracy on trained columns and on others while training went on.
         verdicts: What the answers of each cell follow, and what its reasoning is.
         signatures: Every signature that was looked for, in responses and in training.
         findings: What the numbers say, in sentences.
@@ -55,7 +53,6 @@ class StudySummary(Record):
     squares: list[Line]
     steps: list[Line] = Field(default_factory=list, exclude_if=lambda found: not found)
     along: list[ColumnCurve] = Field(default_factory=list, exclude_if=lambda found: not found)
-    probes: list[Line]
     verdicts: list[CellVerdict]
     signatures: list[CellSignature]
     findings: list[str]
@@ -80,7 +77,6 @@ def summarise(results: Results, recorded: Recorded) -> StudySummary:
         squares=squares(results),
         steps=steps(results),
         along=along,
-        probes=column_probes(results),
         verdicts=verdicts,
         signatures=signatures,
         findings=[*findings(results, signatures), *curve_findings(along)],

@@ -77,7 +77,6 @@ _VERL = (
     "pipeline.ops.verl.hooks",
     "pipeline.ops.verl.job",
     "pipeline.ops.verl.sft_data",
-    "pipeline.ops.verl.sft_trainer",
 )
 BACKENDS: Mapping[str, Plugin] = MappingProxyType(
     {

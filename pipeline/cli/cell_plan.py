@@ -129,7 +129,6 @@ _HELD = {
     "new weights": "buffer for sending them to vLLM",
     "libraries": "CUDA and NCCL",
     "reference": "the reference model, float32",
-    "copies": "of the policy, to measure accuracy with",
     "before adapters": "the base weights, while adapters are merged",
     "more while loading": "further copies while the model loads",
     "offloaded": "weights, gradients and moments between steps",

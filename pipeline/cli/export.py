@@ -274,7 +274,7 @@ def _columns(root: Path, chosen: Chosen) -> list[Column]:
     logs = stage.logs / key / stage.name if answers == own else answers
     results = ResultsFolder(answers, logs / "timing.jsonl", f"evaluate@{key}")
     cell = chosen.params.cell(key)
-    columns = list(read_columns(results, stage.study, chosen.name, cell, asked(stage, key)))
+    columns = list(read_columns(results, stage.study, chosen.name, cell, asked(stage, cell)))
     if not columns:
         Terminal(stderr=True).say(f"{chosen.name}: without answers, as the model was not run")
     return columns

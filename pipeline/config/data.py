@@ -48,20 +48,6 @@ class Combination(Section):
     validation: Listed[Part] = Field(min_length=1)
 
 
-class Probe(Section):
-    """Measurements on the base model and after every epoch, beside validation.
-
-    They select and stop nothing: they show transfer between tasks.
-
-    Attributes:
-        columns: Columns of the suite, trained on and others.
-        limit: Maximum rows of each column.
-    """
-
-    columns: Listed[str] = Field(min_length=1)
-    limit: Positive = 100
-
-
 class Dataset(Section):
     """Training data.
 
@@ -75,7 +61,6 @@ class Dataset(Section):
     split: Split
     prompt: TrainingPrompt
     combinations: dict[Key, Combination] = Field(min_length=1)
-    probe: Probe | None = None
     licence_note: str | None = None
 
 

@@ -10,7 +10,6 @@ from typing import TypeGuard
 from pipeline.config.algorithms import Imitated, Sft
 from pipeline.config.arms import Arm
 from pipeline.config.chains import start_data
-from pipeline.config.data import Part
 from pipeline.config.models import ApiModel, FolderModel, GgufModel, RecordedModel, TinyModel
 from pipeline.config.params import (
     ApiCell,
@@ -20,7 +19,6 @@ from pipeline.config.params import (
     Cell,
     DatasetEntry,
     Params,
-    ProbeEntry,
     StudyInfo,
     TrainedCell,
 )
@@ -116,7 +114,6 @@ def _dataset_entry(study: Study, key: str, seed: int) -> DatasetEntry:
         licence_note=data.licence_note,
         train=combination.train,
         validation=combination.validation,
-        probe=_probe_entry(study),
         imitated=_imitated(study, key),
     )
 
@@ -124,15 +121,6 @@ def _dataset_entry(study: Study, key: str, seed: int) -> DatasetEntry:
 def _imitated(study: Study, key: str) -> tuple[Imitated, ...]:
     found = (each.algorithm for each in study.arms.values() if key in study.data_of(each))
     return tuple(sorted({each.imitates for each in found if isinstance(each, Sft)}))
-
-
-def _probe_entry(study: Study) -> ProbeEntry | None:
-    probe = study.dataset.probe
-    if probe is None:
-        return None
-    columns = {name: study.suite.tasks[name] for name in probe.columns}
-    parts = {name: Part(**c.model_dump(exclude={"trained"})) for name, c in columns.items()}
-    return ProbeEntry(limit=probe.limit, columns=parts)
 
 
 def _base_entry(study: Study, key: str, seed: int) -> BaseEntry:

@@ -14,7 +14,7 @@ from pipeline.config.evaluation import Evaluate
 from pipeline.config.lookup import lookup
 from pipeline.config.mistakes import Mistaken
 from pipeline.config.models import Model
-from pipeline.config.section import Key, Listed, Positive, Section, Seed, Text, Threads
+from pipeline.config.section import Key, Listed, Section, Seed, Text, Threads
 from pipeline.config.sources import ArithmeticSource, GeneratedSource, Source
 from pipeline.config.training import Train
 
@@ -27,13 +27,6 @@ class StudyInfo(Section):
     paper: Text | None = None
     seed: Seed
     threads: Threads
-
-
-class ProbeEntry(Section):
-    """A probe with its resolved columns of the suite."""
-
-    limit: Positive
-    columns: dict[Key, Part]
 
 
 class DatasetEntry(Section):
@@ -49,7 +42,6 @@ class DatasetEntry(Section):
     licence_note: str | None
     train: Listed[Part]
     validation: Listed[Part]
-    probe: ProbeEntry | None = None
     imitated: Listed[Imitated] = ()
 
 

@@ -63,12 +63,10 @@ class Study(Section):
 
 def _undefined(study: Study) -> Iterator[Mistake]:
     grid, columns = study.grid, study.suite.tasks
-    probe = study.dataset.probe
     named: list[tuple[Place, Collection[str], Collection[str]]] = [
         (("grid", "models"), grid.models, study.base.models),
         (("grid", "evaluate_only"), grid.evaluate_only, study.base.models),
         (("grid", "combinations"), grid.combinations, study.dataset.combinations),
-        (("dataset", "probe", "columns"), probe.columns if probe else (), columns),
     ]
     named += (
         (("suite", "tasks", key, "trained"), column.trained, study.dataset.combinations)

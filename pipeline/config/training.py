@@ -51,8 +51,8 @@ class Cluster(Section):
         offload: Keep parameters and optimiser in host memory between steps; by default as in the
             row.
         time_limit_minutes: Limit on the total time of the job's attempts, without waiting for
-            accelerators; by default three times the plan's estimate, and none for ``backend:
-            local``.
+            accelerators; by default three times the plan's estimate, an hour at least, and
+            none for ``backend: local``.
         stall_minutes: Limit on the time without progress; before the first step 15 minutes at most.
         host_memory_share: Share of host memory (or the container's limit) above which a growing job
             saves, ends, and resumes in another attempt; Ray begins to kill at 0.95.

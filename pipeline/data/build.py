@@ -9,7 +9,7 @@ from random import Random
 
 from pipeline.base.errors import UserError
 from pipeline.config.data import Part
-from pipeline.config.params import DatasetEntry, ProbeEntry
+from pipeline.config.params import DatasetEntry
 from pipeline.data.contrast import contrasting, rule_is_right
 from pipeline.data.folds import Folds
 from pipeline.data.hard import hard_ones
@@ -129,16 +129,6 @@ def select_written(
     if (exact and len(written) != asked) or any(name not in fitting for name in written):
         return None
     return [fitting[name] for name in written]
-
-
-def select_probe(raw: Path, probe: ProbeEntry) -> dict[str, list[Example]]:
-    found = {}
-    for name, column in probe.columns.items():
-        examples = select(raw, column, seed=0)
-        random = Random(f"probe:{name}")
-        count = min(probe.limit, len(examples))
-        found[name] = draw(examples, count, random)
-    return found
 
 
 def check_stories_apart(entry: DatasetEntry, sets: dict[str, list[Example]]) -> dict[str, int]:

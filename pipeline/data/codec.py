@@ -124,7 +124,7 @@ def write_dataset(
 
 
 def read_dataset(path: Path) -> list[Prompted]:
-    rows = _rows(path, _DATASET, f"dataset@{_combination(path)}", _dataset_rows)
+    rows = _rows(path, _DATASET, f"dataset@{path.parent.name}", _dataset_rows)
     return [
         Prompted(
             row["prompt"],
@@ -166,12 +166,6 @@ def _decoded(fields: Fields, task: str, answer: str) -> Example:
         story_id=fields["story_id"],
         id=fields["id"],
     )
-
-
-def _combination(path: Path) -> str:
-    """The combination of a file in ``combos/KEY``."""
-    folder = path.parent.parent if path.parent.name == "probe" else path.parent
-    return folder.name
 
 
 def _rows(

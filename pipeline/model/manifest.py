@@ -21,7 +21,10 @@ def _absent(value: object) -> bool:
 
 
 class StoredModel(Record):
-    """A model that a stage left in ``weights/``; ``step`` is 0 for a base model."""
+    """A model that a stage left in ``weights/``; ``step`` is 0 for a base model.
+
+    ``validation_accuracy`` is that of the best step, where steps were validated.
+    """
 
     step: int
     digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]

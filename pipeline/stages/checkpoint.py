@@ -54,7 +54,7 @@ def checkpoint_named(manifest: Manifest, key: str, name: str) -> StoredModel:
 def _ask(stage: Stage, key: str, cell: TrainedCell, model: Path, stored: StoredModel) -> Path:
     code = own_code(ENGINES[cell.evaluate.engine].modules)
     work = replace(stage, name="checkpoint").work(stored.digest, stage.params.study.threads, code)
-    questions = asked(stage, key)
+    questions = asked(stage, cell)
     engine = engine_of_weights(stage, cell, model, work)
     ran = ask_columns(engine, cell, questions, f"{key} at step {stored.step}")
     folder = work / "answers"

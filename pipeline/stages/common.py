@@ -93,6 +93,11 @@ class CellStage:
     key: str
 
     @property
+    def cell(self) -> Cell:
+        """The cell."""
+        return self.stage.params.cell(self.key)
+
+    @property
     def title(self) -> str:
         """What people know it by."""
         return f"{self.stage.name} {self.key}"

@@ -1,4 +1,4 @@
-"""Stage ``dataset@combo``: training, validation and probe parquet, with a data card."""
+"""Stage ``dataset@combo``: training and validation parquet, with a data card."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pipeline.data.build import (
     check_licences,
     check_stories_apart,
     select_parts,
-    select_probe,
 )
 from pipeline.data.card import DatasetCard
 from pipeline.data.codec import write_dataset
@@ -34,10 +33,6 @@ def main(stage: Stage, key: str) -> None:
         temporary.mkdir()
         for split, examples in sets.items():
             write_dataset(temporary / f"{split}.parquet", examples, prompt, split)
-        if entry.probe is not None:
-            (temporary / "probe").mkdir()
-            for name, examples in select_probe(stage.raw, entry.probe).items():
-                write_dataset(temporary / "probe" / f"{name}.parquet", examples, prompt, "probe")
         write_rules(stage, f"dataset-{key}", tasks_of(entry), temporary)
         card = DatasetCard.of(entry, sets, licences, shared, stage.params.acquire.values())
         card.write(temporary / "card.json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from pipeline.base.progress import ProgressReport
-from pipeline.config.params import ApiCell, TrainedCell
+from pipeline.config.params import ApiCell, Cell, TrainedCell
 from pipeline.data.codec import read_column
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.along import asked_along, known, noted
@@ -41,29 +41,30 @@ def main(stage: Stage, key: str) -> None:
     A model that cannot be run here leaves empty files and the reason in their place; once it can be
     run, ``dvc repro --force`` on the stage runs it.
     """
-    own, cell = stage.of(key), stage.params.cell(key)
-    if (why := absent(own, cell)) is not None:
+    own = stage.of(key)
+    cell = own.cell
+    if (why := absent(own)) is not None:
         write_scores(own.results, cell, ModelRun(cell.evaluate.engine, {}), absent=why)
         Tried(untried=why).write(own.results / TRIED)
         print(f"{own.title}: absent: {why}")
         return
-    columns = asked(stage, key)
+    columns = asked(stage, cell)
     # Where a large model is asked, MLflow shows it from the start.
     with followed(own, PATIENCE if cell.evaluate.engine == "hf" else 0.0):
-        engine, started = engine_of(own, cell), time.perf_counter()
+        engine, started = engine_of(own), time.perf_counter()
         ran = ask_columns(engine, cell, columns, own.title)
         tried(own, engine, ran).write(own.results / TRIED)
         steps = along(own, ran)
         write_timing(own.logs, time.perf_counter() - started, engine)
         found = write_scores(own.results, cell, ran, along=steps)
         if not isinstance(cell, ApiCell):  # what was paid for is kept
-            remove(work_of(own, cell))
+            remove(work_of(own))
     say(own.title, found, engine)
 
 
 def tried(own: CellStage, engine: Engine, ran: ModelRun) -> Tried:
     """Have the model of a cell go on from edited reasoning of its own, if the study asks for it."""
-    cell = own.stage.params.cell(own.key)
+    cell = own.cell
     if not cell.evaluate.tried:
         return Tried(untried="the study does not ask for it")
     if isinstance(cell, ApiCell):
@@ -79,8 +80,7 @@ def tried(own: CellStage, engine: Engine, ran: ModelRun) -> Tried:
 
 def along(own: CellStage, ran: ModelRun) -> list[AskedStep]:
     """Ask some questions of every step whose weights were kept, if the study asks for it."""
-    stage, weights = own.stage, own.weights
-    cell = stage.params.cell(own.key)
+    cell, weights = own.cell, own.weights
     if not isinstance(cell, TrainedCell) or cell.evaluate.at == "used":
         return []
     manifest = Manifest.read_of(own.checkpoints, cell.model, weights.made_by)
@@ -90,8 +90,7 @@ def along(own: CellStage, ran: ModelRun) -> list[AskedStep]:
         if model.digest == manifest.used.digest:
             right = known(suite, some, ran.graded[0])
         else:
-            folder, work = weights.get(model.digest), work_of(own, cell)
-            engine = engine_of_weights(stage, cell, folder, work)
+            engine = engine_of_weights(own.stage, cell, weights.get(model.digest), work_of(own))
             with ProgressReport(f"{own.title}: step {model.step}", len(some.names)) as shown:
                 (graded,) = evaluate(engine, [some], seed=cell.seed, report=shown.at)
             right = [each.grade.correct for each in graded]
@@ -99,9 +98,9 @@ def along(own: CellStage, ran: ModelRun) -> list[AskedStep]:
     return found
 
 
-def asked(stage: Stage, key: str) -> list[Asked]:
+def asked(stage: Stage, cell: Cell) -> list[Asked]:
     """What a cell is asked, and how: the tasks of the suite first, then each side-check."""
-    settings, suite = stage.params.cell(key).evaluate, stage.params.suite
+    settings, suite = cell.evaluate, stage.params.suite
     columns = {
         name: read_column(stage.data / "suite" / f"{name}.parquet", column.task)
         for name, column in suite.columns.items()

@@ -48,8 +48,9 @@ def _served(own: CellStage, cell: ApiCell) -> ServedManifest:
     return kind.read_of(own.checkpoints, cell.model, own.weights.made_by)
 
 
-def absent(own: CellStage, cell: Cell) -> str | None:
+def absent(own: CellStage) -> str | None:
     """Why a model behind an address cannot be asked; None where it can, or has weights."""
+    cell = own.cell
     if not isinstance(cell, ApiCell):
         return None
     module = SERVED[cell.evaluate.engine].module
@@ -57,23 +58,24 @@ def absent(own: CellStage, cell: Cell) -> str | None:
     return reason(_served(own, cell))
 
 
-def engine_of(own: CellStage, cell: Cell) -> Engine:
+def engine_of(own: CellStage) -> Engine:
     """The engine of a cell.
 
     Raises:
         UserError: If the engine runs no weights, or the checkpoint is gone or cannot be loaded.
     """
+    cell = own.cell
     name = cell.evaluate.engine
     if isinstance(cell, ApiCell):
         ask = cast(Callable[[ServedManifest, Path, Path], Engine], SERVED[name].load())
-        return ask(_served(own, cell), own.stage.root, work_of(own, cell))
+        return ask(_served(own, cell), own.stage.root, work_of(own))
     if name not in ENGINES:
         raise UserError(
             f"cells.{own.key}.evaluate.engine: found {name!r}; a model with weights is run by: "
             f"{', '.join(ENGINES)}"
         )
     model = resolve(own.checkpoints, own.weights, cell.model)
-    return engine_of_weights(own.stage, cell, model, work_of(own, cell))
+    return engine_of_weights(own.stage, cell, model, work_of(own))
 
 
 def engine_of_weights(stage: Stage, cell: Cell, model: Path, work: Path) -> Engine:
@@ -97,9 +99,10 @@ def engine_of_weights(stage: Stage, cell: Cell, model: Path, work: Path) -> Engi
     return open_engine(place)
 
 
-def work_of(own: CellStage, cell: Cell) -> Path:
+def work_of(own: CellStage) -> Path:
     """The folder of what is unfinished: of other code, another folder."""
-    name, stage = cell.evaluate.engine, own.stage
+    cell, stage = own.cell, own.stage
+    name = cell.evaluate.engine
     if isinstance(cell, ApiCell):
         return stage.work(name, own.key)
     return stage.work(name, own.key, stage.params.study.threads, own_code(ENGINES[name].modules))

@@ -67,8 +67,7 @@ def main(stage: Stage) -> None:
 
 def tasks_of(entry: DatasetEntry) -> set[str]:
     """The tasks whose rows a dataset holds."""
-    probed = entry.probe.columns.values() if entry.probe else ()
-    return {part.task for part in (*entry.train, *entry.validation, *probed)}
+    return {part.task for part in (*entry.train, *entry.validation)}
 
 
 def _origins(stage: Stage, names: Iterable[str]) -> dict[str, TaskOrigin]:

@@ -71,10 +71,11 @@ def _train(
         skipped_prompts=training.skipped,
     ).write(own.checkpoints)
     best, before = outcome.checkpoints["best"], outcome.history.steps[0]
-    print(
-        f"{own.title}: best validation accuracy {best.validation_accuracy:.1%} at step "
-        f"{best.step}, {before.accuracy:.1%} before"
-    )
+    if best.validation_accuracy is not None:  # verl does not validate imitation
+        print(
+            f"{own.title}: best validation accuracy {best.validation_accuracy:.1%} at step "
+            f"{best.step}, {before.accuracy:.1%} before"
+        )
     leave(training.work, of, training.total if training.lengthens else None)
 
 

@@ -112,7 +112,8 @@ class Outcome(Record):
     """The result of a training run.
 
     Attributes:
-        checkpoints: The weights of the best and of the last step.
+        checkpoints: The weights of the best validated step and of the last one; twice those of the
+            last where no step was validated.
         kept: The weights of every saved step, on request.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Imitated, Sft
 from pipeline.config.params import TrainedCell
-from pipeline.config.training import Train
 from pipeline.data.codec import read_dataset
 from pipeline.model.chat import beginning, encode_prompt
 from pipeline.tasks.example import Example
@@ -60,24 +59,6 @@ def load_rows(
             "raise the limit"
         )
     return TokenisedRows(kept, len(rows) - len(kept))
-
-
-def probed_rows(
-    folder: Path, tokenizer: PreTrainedTokenizerBase, recipe: Train, tell: Callable[[str], None]
-) -> dict[str, Sequence[TokenisedRow]]:
-    """The prompts within the limit by column, from ``COLUMN.parquet``; ``tell`` reports others."""
-    sets: dict[str, Sequence[TokenisedRow]] = {}
-    limit = recipe.max_prompt_tokens
-    for path in sorted(folder.glob("*.parquet")):
-        found = load_rows(path, tokenizer, limit, think=recipe.think)
-        sets[path.stem] = found.rows
-        if found.skipped:
-            count = found.skipped + len(found.rows)
-            tell(
-                f"probe {path.stem}: {found.skipped} of {count} prompts are longer than {limit} "
-                "tokens and are left out"
-            )
-    return sets
 
 
 def response_to(example: Example, what: Imitated) -> str | None:

@@ -23,6 +23,7 @@ from pipeline.config.training import Train
 from pipeline.engine.device import cast_linear, choose_device, hand_back_memory, peak_memory
 from pipeline.formats.records import Figures
 from pipeline.reward.presets import preset_of
+from pipeline.train.accuracy import GreedyAccuracy
 from pipeline.train.checks import check_answers, check_fit
 from pipeline.train.contract import History, Step
 from pipeline.train.critic import make_critic
@@ -32,7 +33,6 @@ from pipeline.train.kept import KeptSteps
 from pipeline.train.learner import Learner
 from pipeline.train.lora import LoraLearner
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
-from pipeline.train.probe import GreedyAccuracy, Probe
 from pipeline.train.refusal import refusing
 from pipeline.train.rollout import Judge, Rollouts
 from pipeline.train.schedule import Schedule
@@ -54,8 +54,6 @@ class LocalTrainer:
         should_stop: Polled before every forward pass and after every step; if true, the run saves
             its last finished step and raises Interrupted. A step that has begun to change the
             weights has some seconds to end; after them the last checkpoint stands.
-        probe: Called on the base model, at the end of every epoch and at the last step; its figures
-            join the metrics of that step as ``probe/NAME``.
         kept: Keeps the weights of every scheduled checkpoint, on request.
         history: The steps so far.
     """
@@ -70,7 +68,6 @@ class LocalTrainer:
     work: Path
     report: Callable[[History], None] = lambda _: None
     should_stop: Callable[[], bool] = lambda: False
-    probe: Probe | None = None
     kept: KeptSteps | None = None
     history: History = field(default_factory=History)
 
@@ -217,17 +214,14 @@ class LocalTrainer:
         self.history = self.history.adding(step)
 
     def _is_unfinished(self) -> bool:
-        """The validation or probe of the last step is missing."""
-        step, metrics = self.history.last.step, self.history.last.metrics
-        probed = any(name.startswith("probe/") for name in metrics)
-        return (self._schedule.validates(step) and "validation_accuracy" not in metrics) or (
-            self.probe is not None and self._schedule.probes(step) and not probed
-        )
+        """The validation of the last step is missing."""
+        last = self.history.last
+        return self._schedule.validates(last.step) and last.accuracy is None
 
     def _finish(self) -> None:
-        """Validate and probe the last step if due, and report it."""
+        """Validate the last step if due, and report it."""
         started, last = time.perf_counter(), self.history.last
-        metrics = last.metrics | self._validated(last.step) | self._probed(last.step)
+        metrics = last.metrics | self._validated(last.step)
         timing = last.timing | {"validation_seconds": time.perf_counter() - started}
         self._add(last.model_copy(update={"metrics": metrics, "timing": timing}))
         if self.history.best == self.history.last:
@@ -239,16 +233,10 @@ class LocalTrainer:
         if not self._schedule.validates(step):
             return {}
         self.policy.eval()
-        found = self._accuracy.measured(self.policy, self.validation)
+        found = self._accuracy(self.policy, self.validation)
         if step == 0:
             check_answers(found.count, len(self.validation), self.recipe, self.algorithm)
         return {"validation_accuracy": found.right}
-
-    def _probed(self, step: int) -> Figures:
-        if self.probe is None or not self._schedule.probes(step):
-            return {}
-        self.policy.eval()
-        return {f"probe/{name}": value for name, value in self.probe(self.policy).items()}
 
     def _keep_if_due(self) -> None:
         step = self.history.last.step

@@ -19,7 +19,6 @@ from pipeline.train.contract import History, Outcome
 from pipeline.train.data import CellRows
 from pipeline.train.kept import KeptSteps
 from pipeline.train.local import LocalTrainer
-from pipeline.train.probe import load_probe
 
 Weights = dict[str, Tensor]
 
@@ -36,7 +35,6 @@ class LocalRun:
         recipe = cell.train
         refuse_unfit(self._policy, recipe.max_prompt_tokens + recipe.max_new_tokens)
         self.rows = CellRows.load(inputs, self._tokenizer, cell)
-        self._probe = load_probe(inputs, self._tokenizer, cell.train)
 
     def train(
         self,
@@ -66,7 +64,6 @@ class LocalRun:
             work=work,
             report=lambda history: report(history, trainer.saved),
             should_stop=should_stop,
-            probe=self._probe,
             kept=kept if self._cell.keeps else None,
         )
         history = trainer.run()

@@ -1,4 +1,4 @@
-"""Schedule of validation, probes, checkpoints and learning rate."""
+"""Schedule of validation, checkpoints and learning rate."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ class Schedule:
     """
 
     total: int
-    rows: int
-    prompts_per_step: int
     validate_every: int
     save_every: int
     first_rate: float
@@ -29,8 +27,6 @@ class Schedule:
     def of(cls, recipe: Train, rows: int) -> Schedule:
         return cls(
             total=recipe.total_steps(rows),
-            rows=rows,
-            prompts_per_step=recipe.prompts_per_step,
             validate_every=recipe.validate_every,
             save_every=recipe.save_every,
             first_rate=recipe.learning_rate,
@@ -44,12 +40,6 @@ class Schedule:
     def validates(self, step: int) -> bool:
         return step % self.validate_every == 0 or step == self.total
 
-    def probes(self, step: int) -> bool:
-        """A probe is due: on the base model, after every epoch, at the last step."""
-        size = self.prompts_per_step
-        ends_epoch = step * size // self.rows > (step - 1) * size // self.rows
-        return step in (0, self.total) or ends_epoch
-
     def saves(self, step: int) -> bool:
         return step % self.save_every == 0
 
@@ -60,15 +50,12 @@ class Schedule:
     def of_this_length(self, history: History) -> History:
         """A history that a run of this length can resume; empty if it is of a longer run.
 
-        A shorter run validates and probes after its last step, where this one may go on.
+        A shorter run validates after its last step, where this one may go on.
         """
         if not history.steps or history.last.step > self.total:
             return History()
         last = history.last
-        due = {"validation_accuracy": self.validates(last.step), "probe": self.probes(last.step)}
-        metrics = {
-            name: value
-            for name, value in last.metrics.items()
-            if due.get(name.partition("/")[0], True)
-        }
+        if self.validates(last.step):
+            return history
+        metrics = {n: value for n, value in last.metrics.items() if n != "validation_accuracy"}
         return history.adding(last.model_copy(update={"metrics": metrics}))

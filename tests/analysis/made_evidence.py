@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from pipeline.analysis.along import AskedAlong
 from pipeline.analysis.grades import CORRECT, WORD_COUNT, no_grades
 from pipeline.analysis.ledger.evidence import AskedModel, Evidence, Rule, Run, TopicVerdict, Who
 from pipeline.evaluate.records import PAIR_ACCURACY, SENSITIVITY
@@ -102,17 +103,18 @@ def curved(who: Who, metric: str, values: Sequence[float]) -> Evidence:
     return evidence({who: asked({}, curve=curve)})
 
 
-def probed(courses: Mapping[Who, Mapping[str, Sequence[float]]]) -> Evidence:
+def asked_along(course: Sequence[float]) -> AskedAlong:
+    """Answers to one column by its accuracy at each step, the base model first."""
+    right = [[place < share * QUESTIONS for place in range(QUESTIONS)] for share in course]
+    return AskedAlong(range(len(course)), right, [str(place) for place in range(QUESTIONS)])
+
+
+def along(courses: Mapping[Who, Mapping[str, Sequence[float]]]) -> Evidence:
     """Models by accuracy on topics along their training, the base model first."""
     models: dict[Who, AskedModel] = {}
     for who, topics in courses.items():
-        points = zip(*topics.values(), strict=True)
-        curve: list[Figures] = [
-            {"step": step, **{f"probe/{t}": p for t, p in zip(topics, point, strict=True)}}
-            for step, point in enumerate(points)
-        ]
-        columns = {topic: (topic,) for topic in topics}
-        models[who] = AskedModel(no_grades(), columns, curve=curve, probed=4 * QUESTIONS)
+        found = {topic: asked_along(course) for topic, course in topics.items()}
+        models[who] = AskedModel(no_grades(), {topic: (topic,) for topic in topics}, along=found)
     return evidence(models)
 
 

@@ -53,15 +53,16 @@ from pipeline.rules.listed import baselines, chosen_elsewhere
 from pipeline.rules.reading import read_all
 from pipeline.tasks.registry import get
 from tests.analysis.made_evidence import (
+    along,
     answers,
     asked,
+    asked_along,
     both,
     curved,
     evidence,
     items,
     lengths,
     levels,
-    probed,
     saying,
     share_of,
     shifted,
@@ -266,8 +267,8 @@ CASES: dict[str, Sides] = {
     "rlvr/negative-transfer": (shifted(SEVEN, -0.2, *FOREIGN), shifted(SEVEN, 0.0, *FOREIGN)),
     "rlvr/narrow": rising([rlvr(d) for d in ("hi", "fan", "exp")], *FOREIGN)[::-1],
     "rlvr/prolonged": (
-        probed({rlvr("hi-fan"): {TRAINED: CLIMB, OTHERS: [0.4] * 4}}),
-        probed({rlvr("hi-fan"): {TRAINED: CLIMB, OTHERS: CLIMB}}),
+        along({rlvr("hi-fan"): {TRAINED: CLIMB, OTHERS: [0.4] * 4}}),
+        along({rlvr("hi-fan"): {TRAINED: CLIMB, OTHERS: CLIMB}}),
     ),
     "rlvr/base-by-order": at_orders(Who("qwen25-7b"), 1, 4),
     "rlvr/inverted": at_orders(rlvr("hi"), 4, 1),
@@ -282,8 +283,8 @@ CASES: dict[str, Sides] = {
     ),
     "rlvr/order-2-up-not-down": at_orders(rlvr("order-2"), 3, 1),
     "rlvr/comes-and-goes": (
-        probed(dict.fromkeys(SEVEN, WAVE)),
-        probed(dict.fromkeys(SEVEN, STAYS)),
+        along(dict.fromkeys(SEVEN, WAVE)),
+        along(dict.fromkeys(SEVEN, STAYS)),
     ),
     "rlvr/gains-not-shared": rising(SEVEN, "fantom_list", "opentom")[::-1],
     "rlvr/narrow-overfitting": (
@@ -432,10 +433,8 @@ def phantom(params: Params) -> Evidence:
         for name, column in params.suite.columns.items()
         for order in column.orders or get(column.task).orders
     }
-    curve = [
-        {"step": step, "length_mean": 100.0, **{f"probe/{name}": 0.5 for name in tasks}}
-        for step in range(200)
-    ]
+    curve = [{"step": step, "length_mean": 100.0} for step in range(200)]
+    keeps = any(isinstance(cell, TrainedCell) and cell.keeps for cell in cells.values())
     asked_model = AskedModel(
         grades=pd.concat([f for name in params.suite.columns for f in answers(name, 0.5)]),
         topics=topics,
@@ -443,7 +442,7 @@ def phantom(params: Params) -> Evidence:
         judged=dict.fromkeys(columns, judged("unfaithful")),
         said={"hi_tom": items("<answer>red_box</answer>")} if "hi_tom" in columns else {},
         curve=curve,
-        probed=None if all(e.probe is None for e in params.dataset.values()) else 60,
+        along=dict.fromkeys(tasks, asked_along([0.5] * 4)) if keeps else {},
     )
     rules = dict.fromkeys(columns, Rule(0.5, 0.2, 600))
     runs = {who: [_asked_as(params, cell, asked_model)] for who, cell in cells.items()}

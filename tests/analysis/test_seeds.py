@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.analysis.figures import draw_all
 from pipeline.analysis.figures.curves import training_curves
 from pipeline.analysis.findings import findings
 from pipeline.analysis.report import write_report
@@ -38,7 +37,7 @@ from tests.conftest import TINY
 _ARMS = ("grpo", "reinforce-plus-plus")
 
 
-def seeded(after: list[float], *, probe: bool = False) -> Results:
+def seeded(after: list[float]) -> Results:
     """Results of mini-seeds with as many seeds; validation ends at ``after``, its best above."""
     study = find_study(TINY, "mini-seeds").model_dump(mode="json")
     study["grid"]["seeds"] = list(range(len(after)))
@@ -55,9 +54,6 @@ def seeded(after: list[float], *, probe: bool = False) -> Results:
             }
             if step:
                 row |= {"reward_mean": end, "length_mean": 20.0, "length_median": 20, "accuracy": 0}
-            if probe:
-                row |= {"probe/hi_tom_orders_0_2": 0.5 + step / 10}
-                row |= {"probe/hi_tom_order_3": 0.3 + (0.1 if step == 1 else 0)}
             curve.append(row)
         tasks = {
             "hi_tom_orders_0_2": scores(end, {"0": end}),
@@ -168,33 +164,15 @@ def test_the_curve_has_a_band_only_where_there_are_several_seeds() -> None:
     assert [len(axis.collections) for axis in one.axes] == [0, 0, 0]
 
 
-def test_the_report_holds_the_seeds_and_the_probes(tmp_path: Path) -> None:
-    write_report(seeded([0.6, 0.7], probe=True), Recorded({}, {}), tmp_path)
+def test_the_report_holds_the_seeds(tmp_path: Path) -> None:
+    write_report(seeded([0.6, 0.7]), Recorded({}, {}), tmp_path)
     written = json.loads((tmp_path / "results.json").read_text())
     assert [c["measure"] for c in written["over_seeds"]][:2] == [BEST, LAST]
-    assert len(written["probes"]) == 4 * 4 * 2
-    assert {(p["column"], p["mark"]["connection"]) for p in written["probes"]} == {
-        ("hi_tom_orders_0_2", "trained"),
-        ("hi_tom_order_3", "demonstrated"),
-    }
     assert "+15.0 (-48.5 to +78.5)" in (tmp_path / "seeds.md").read_text()
-    page = (tmp_path / "index.html").read_text()
-    assert "Over seeds" in page and "On trained columns and on others" in page
+    assert "Over seeds" in (tmp_path / "index.html").read_text()
     plain = tmp_path / "plain"
     write_report(seeded([0.6]), Recorded({}, {}), plain)
     assert not (plain / "seeds.md").exists()
-    assert "Probes" not in (plain / "index.html").read_text()
-
-
-def test_probes_are_told_as_study_2_asks() -> None:
-    sentences = findings(*signed(seeded([0.6], probe=True)))
-    assert any(
-        "on trained columns 50.0% -> 80.0%, on others 30.0% -> 30.0%, highest at step 1 (40.0%)"
-        in sentence
-        for sentence in sentences
-    )
-    assert "trained-and-other-columns" in draw_all(seeded([0.6], probe=True))
-    assert "trained-and-other-columns" not in draw_all(seeded([0.6]))
 
 
 def test_of_seeds_it_is_told_what_they_say_together() -> None:

@@ -21,5 +21,6 @@ def test_arms_are_said_one_by_one() -> None:
     lines = dict(recipe(find_study(PROJECT, "sft-or-rl")))
     assert lines["grid.arms.grpo.algorithm"] == "{name: grpo}"
     assert lines["grid.arms.traces"] == (
-        "{algorithm: {name: sft, imitates: traces}, learning_rate: 1e-05, epochs: 3}"
+        "{algorithm: {name: sft, imitates: traces}, learning_rate: 1e-05, epochs: 3, "
+        "checkpoint: last}"
     )

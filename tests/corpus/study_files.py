@@ -27,9 +27,6 @@ acquire:
 dataset:
   split: by-story
   prompt: compact
-  probe:
-    columns: [order_3]
-    limit: 10
   combinations:
     hi:
       train:
@@ -158,11 +155,7 @@ EDITS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("    kind: arithmetic\n    test: 5", "    kind: arithmetic", ("arithmetic.test: found nothing",)),
     # data
     ("split: by-story", "split: by-row", ("dataset.split: found 'by-row'", "by-story")),
-    ("  prompt: compact\n  probe", "  prompt: loud\n  probe", ("dataset.prompt: found 'loud'", "compact")),
-    ("columns: [order_3]", "columns: [order_9]", ("dataset.probe.columns", "'order_9'", "order_3")),
-    ("columns: [order_3]", "columns: []", ("dataset.probe.columns: found []",)),
-    ("columns: [order_3]", "columns: order_3", ("dataset.probe.columns: found 'order_3'", "list")),
-    ("    limit: 10\n", "    limit: 0\n", ("dataset.probe.limit: found 0",)),
+    ("  prompt: compact\n  comb", "  prompt: loud\n  comb", ("dataset.prompt: found 'loud'", "compact")),
     ("    hi:\n      train", "    Hi:\n      train", ("combinations.Hi",)),
     ("    hi:\n      train", "    1:\n      train", ("dataset.combinations", "found the name 1", "not text")),
     ("    hi:\n      train", "    -hi:\n      train", ("combinations.-hi",)),

@@ -10,9 +10,8 @@ import pytest
 
 from pipeline.base.errors import UserError
 from pipeline.config.data import Part
-from pipeline.config.params import ProbeEntry
 from pipeline.config.sources import HiTomSource
-from pipeline.data.build import select, select_probe
+from pipeline.data.build import select
 from pipeline.data.generated import pairs
 from pipeline.data.together import draw, groups, whole_pairs
 from pipeline.formats.files import write_lines
@@ -71,12 +70,6 @@ def test_a_limit_that_would_part_a_pair_is_refused(raw: Path) -> None:
 def test_one_member_alone_is_no_pair(raw: Path) -> None:
     with pytest.raises(UserError, match="0 fit"):
         select(raw, Part(task=TASK, where={"member": "observed"}), seed=0)
-
-
-def test_probes_keep_pairs_whole(raw: Path) -> None:
-    probe = ProbeEntry(limit=15, columns={"pairs": Part(task=TASK)})
-    found = select_probe(raw, probe)["pairs"]
-    assert len(found) == 14 and members(found) == {2}
 
 
 def test_a_column_can_ask_for_contrast(raw: Path) -> None:

@@ -32,14 +32,18 @@ __all__ = ["served"]
 GRPO, REINFORCE, SFT = "nano-hi-grpo", "nano-hi-reinforce-plus-plus", "nano-hi-sft"
 STEPS, SFT_STEPS = 4, 12
 ROWS = 10
-"""Training prompts, four a step: an epoch ends with step 3, in the middle of verl's second pass."""
+"""Training prompts, four a step: two steps are a pass of verl's."""
 COLUMNS = ("hi_tom_orders_0_2", "hi_tom_order_3")
-"""What the probe measures: columns of one task."""
+"""What every kept step is asked: columns of one task."""
 ARMS: dict[str, dict[str, object]] = {
     "grpo": {"algorithm": "grpo"},
     "reinforce-plus-plus": {"algorithm": "reinforce_plus_plus"},
     # Its steps are so short that there must be more of them to be killed in the middle.
-    "sft": {"algorithm": {"name": "sft", "imitates": "traces"}, "steps": SFT_STEPS},
+    "sft": {
+        "algorithm": {"name": "sft", "imitates": "traces"},
+        "steps": SFT_STEPS,
+        "checkpoint": "last",
+    },
 }
 ON_CPU = {"VERL_PLATFORM": "cpu", "TORCH_COMPILE_DISABLE": "1", "OMP_NUM_THREADS": "1"}
 SETTINGS = {
@@ -93,7 +97,6 @@ def _make_study(folder: Path) -> None:
         save_every=1,
     )
     with edited(checkout / "studies" / "mini.yaml") as content:
-        content["dataset"]["probe"] = {"columns": list(COLUMNS), "limit": 20}
         content["dataset"]["combinations"]["hi"]["train"][0]["limit"] = ROWS
         del content["grid"]["algorithms"]
         content["grid"]["arms"] = ARMS

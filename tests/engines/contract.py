@@ -94,7 +94,7 @@ def losses(algorithm: AlgorithmName) -> dict[str, dict[str, float]]:
 
 
 def imitation() -> dict[str, dict[str, float]]:
-    """Loss, entropy and gradient norm of imitating one random batch, from both."""
+    """Loss and gradient norm of imitating one random batch, from both."""
     tokenizer = make_tokenizer(TEXTS, 300)
     policy = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
     twin, rollouts = copy.deepcopy(policy), _rollouts()
@@ -104,11 +104,7 @@ def imitation() -> dict[str, dict[str, float]]:
     updater = Updater.of(RECIPE, chosen, learner, policy, None)
     statistics = updater.update(updater.prepare(given))
     return {
-        "ours": {
-            "loss": statistics.loss,
-            "entropy": statistics.entropy,
-            "gradient_norm": statistics.gradient_norm,
-        },
+        "ours": {"loss": statistics.loss, "gradient_norm": statistics.gradient_norm},
         "verl": _verl_imitation(twin, given),
     }
 
@@ -178,29 +174,23 @@ def chunked_logits() -> dict[str, dict[str, float]]:
 def _verl_imitation(policy: Any, given: Rollouts) -> dict[str, float]:
     """What verl's own loss of imitation makes of the batch, in two micro-batches."""
     from verl.utils import tensordict_utils as tu
-
-    from pipeline.ops.verl.sft_worker import ENTROPY, imitation_loss
+    from verl.workers.utils.losses import sft_loss
 
     pairs = list(zip(given.rows, given.completions, strict=True))
     total = sum(len(completion.tokens) for _, completion in pairs)
-    found = {"loss": 0.0, "entropy": 0.0}
+    found = {"loss": 0.0}
     for part in (pairs[:2], pairs[2:]):
         sequences = [torch.tensor([*row.prompt, *c.tokens]) for row, c in part]
         masks = [
             (torch.arange(len(s)) >= len(r.prompt)).long()
             for s, (r, _) in zip(sequences, part, strict=True)
         ]
-        scored = [_score(policy, ids) for ids in sequences]
+        scored = [_score(policy, ids)[0] for ids in sequences]
         data = tu.get_tensordict({"loss_mask": _jagged(masks)})
         tu.assign_non_tensor(data, dp_size=1, batch_num_tokens=total)
-        output = {
-            "log_probs": _jagged([logprobs for logprobs, _ in scored]),
-            "entropy": _jagged([entropy for _, entropy in scored]),
-        }
-        loss, metrics = imitation_loss(model_output=output, data=data)
+        loss, _ = sft_loss(None, {"log_probs": _jagged(scored)}, data)
         loss.backward()
         found["loss"] += loss.item()
-        found["entropy"] += metrics[ENTROPY]
     norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), 1e9)
     return {**found, "gradient_norm": float(norm)}
 

@@ -22,7 +22,7 @@ from tests.engines.conftest import (
     own_checkout,
     saved_steps,
 )
-from tests.engines.test_training import accuracy, kill_job
+from tests.engines.test_training import kill_job
 
 pytestmark = pytest.mark.chain
 RANK, ALPHA, LAST = 4, 8, 3
@@ -80,10 +80,6 @@ def test_adapters_imitate(imitated: tuple[Path, str, int]) -> None:
     rows = read_lines(checkout / "runs/mini" / SFT / "train/metrics.jsonl")
     assert [row["step"] for row in rows] == list(range(SFT_STEPS + 1))
     assert rows[-1]["loss"] < rows[1]["loss"]
-    # Measured in the trainer with the adapters added up, and here on the stored weights.
-    last = read_json(checkout / "runs/mini" / SFT / "train/checkpoints.json")["checkpoints"]["last"]
-    found = accuracy(checkout, checkout / "weights/mini" / SFT / last["digest"])
-    assert found == rows[-1]["validation_accuracy"]
 
 
 def _assert_formats(checkout: Path, precision: object) -> None:

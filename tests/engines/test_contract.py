@@ -42,7 +42,7 @@ def test_loss_kl_and_gradient_agree(losses: Any, algorithm: str) -> None:
     assert found["ours"]["kl"] > 100 * TOLERANCE
 
 
-def test_loss_entropy_and_gradient_of_imitation_agree(losses: Any) -> None:
+def test_loss_and_gradient_of_imitation_agree(losses: Any) -> None:
     found = losses["sft"]
     assert found["ours"] == pytest.approx(found["verl"], abs=TOLERANCE, rel=TOLERANCE)
     assert min(found["ours"].values()) > 100 * TOLERANCE

@@ -59,20 +59,6 @@ def test_the_published_run_takes_its_published_hours(tmp_path: Path) -> None:
     assert study.cost_of(cell) == pytest.approx(2.0 * cell.gpu_hours)
 
 
-def test_what_a_probe_asks_is_counted(tmp_path: Path) -> None:
-    study = find_study(PROJECT, "rlvr")
-    probe = study.dataset.probe
-    assert probe is not None
-    times = []
-    for found in (None, probe, probe.model_copy(update={"limit": 10_000})):
-        dataset = study.dataset.model_copy(update={"probe": found})
-        made = expand(study.model_copy(update={"dataset": dataset}))
-        cells = plan_study(made, ASSUMED, tmp_path).cells
-        times.append(sum(cell.hours.get("train", 0.0) for cell in cells))
-    without, small, large = times
-    assert without < small < 1.05 * without and 1.05 * small < large
-
-
 def test_the_keys_that_scripts_read() -> None:
     found = read("--study", "grid")
     assert found.keys() >= KEYS

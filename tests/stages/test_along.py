@@ -24,7 +24,7 @@ from pipeline.stages import suite as suite_stage
 from pipeline.stages.common import Stage
 from pipeline.train.update import Updater
 from tests.stages.made import make_data
-from tests.stages.test_probe_stage import study_with
+from tests.stages.small import small_study
 
 KEY, COLUMN, MOST = "nano-hi", "hi_tom_orders_0_2", 6
 
@@ -33,7 +33,7 @@ KEY, COLUMN, MOST = "nano-hi", "hi_tom_orders_0_2", 6
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A checkout up to its suite and base model, and its study."""
     root = tmp_path_factory.mktemp("along")
-    study = study_with(root / "study", None)
+    study = small_study(root / "study")
     study["evaluate"] |= {"at": "all", "each_step": MOST}
     stage = staged("suite", root / "root", study, 6)
     make_data(stage.root, stage.params)
@@ -100,7 +100,7 @@ def test_a_longer_run_keeps_what_a_whole_one_does(
 def test_a_study_that_does_not_ask_for_it_is_written_as_ever(
     made: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
-    study = study_with(tmp_path, None)
+    study = small_study(tmp_path)
     written = staged("train", tmp_path, study, 5).params.model_dump(mode="json")["cells"]
     assert all("keeps" not in cell and "at" not in cell["evaluate"] for cell in written.values())
     asked = staged("train", tmp_path, made[1], 5).params.model_dump(mode="json")["cells"]

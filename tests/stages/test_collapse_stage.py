@@ -15,7 +15,7 @@ from pipeline.train.collapse import find_collapse
 from pipeline.train.drift import DIFFERENCE, find_drift
 from tests.analysis.made import signed
 from tests.analysis.test_seeds import seeded
-from tests.stages.test_probe_stage import study_with, trained
+from tests.stages.small import small_study, trained
 
 
 def test_a_collapse_is_said_once_in_log_tracker_and_report(
@@ -31,12 +31,10 @@ def test_a_collapse_is_said_once_in_log_tracker_and_report(
         return real(*arguments) | lengths | drifting  # type: ignore[arg-type]
 
     monkeypatch.setattr(local, "step_metrics", collapsing)
-    study = study_with(tmp_path / "study", None)
+    study = small_study(tmp_path / "study")
     study["train"] |= {"steps": 14, "prompts_per_step": 2}
     with caplog.at_level(logging.WARNING):
         stage, rows = trained(tmp_path / "root", study)
-    assert not (stage.data / "combos" / "hi" / "probe").exists()  # the study asks for none
-    assert not any(key.startswith("probe/") for row in rows for key in row)
     said = [record for record in caplog.records if "reasoning collapse" in record.getMessage()]
     assert len(said) == 1 and "at step 10" in said[0].getMessage()
     assert complete(stage.params, stage.root) == ["nano-hi"]

@@ -17,7 +17,7 @@ from pipeline.stages.common import Stage
 from pipeline.stages.resume import what_is_left
 from pipeline.train.update import Updater
 from tests.stages.made import make_data
-from tests.stages.test_probe_stage import study_with
+from tests.stages.small import small_study
 
 KEY = "nano-hi"
 
@@ -26,7 +26,7 @@ KEY = "nano-hi"
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A checkout up to its base model, and its study, which validates at no odd step."""
     root = tmp_path_factory.mktemp("longer")
-    study = study_with(root / "study", {"columns": ["hi_tom_order_3"], "limit": 2})
+    study = small_study(root / "study")
     stage = staged(root / "root", study)
     make_data(stage.root, stage.params)
     base.main(Stage("base", stage.root, stage.params), "nano")

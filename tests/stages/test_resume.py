@@ -18,14 +18,14 @@ from pipeline.stages.common import Stage
 from pipeline.train import local
 from pipeline.train.local import step_metrics
 from pipeline.train.stopping import Interrupted
-from tests.stages.test_probe_stage import study_with, trained
+from tests.stages.small import small_study, trained
 
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Stage, Path, dict[str, Any]]:
     """A stage whose training was stopped after 2 of 4 steps, its state, its study."""
     tmp_path = tmp_path_factory.mktemp("stopped")
-    study, steps = study_with(tmp_path / "study", None), [0]
+    study, steps = small_study(tmp_path / "study"), [0]
 
     def stopping(*arguments: Any) -> dict[str, Any]:
         steps[0] += 1

@@ -39,7 +39,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def judged(root: Path, decide: Decide, monkeypatch: pytest.MonkeyPatch) -> TaskVerdict:
     """The verdict on a simulated model, which is asked in place of the cell's own."""
     stage = Stage("evaluate", root, expand(find_study(root, "mini")))
-    model = Simulated([e for each in evaluate.asked(stage, KEY) for e in each.examples], decide)
+    model = Simulated(
+        [e for each in evaluate.asked(stage, stage.params.cell(KEY)) for e in each.examples], decide
+    )
     monkeypatch.setattr(evaluate, "engine_of", lambda *_: model)
     evaluate.main(stage, KEY)
     judge.main(replace(stage, name="judge"), KEY)

@@ -12,7 +12,6 @@ from transformers import PreTrainedModel
 
 from pipeline.base.errors import UserError
 from pipeline.config.algorithms import AlgorithmName, with_defaults
-from pipeline.reward.presets import load_preset
 from pipeline.reward.reward import Reward
 from pipeline.tasks import registry
 from pipeline.tasks.grading import Grade
@@ -21,8 +20,6 @@ from pipeline.train.collapse import collapse_at_end, find_collapse
 from pipeline.train.contract import History
 from pipeline.train.footprint import plan
 from pipeline.train.local import LocalTrainer
-from pipeline.train.probe import AccuracyProbe, GreedyAccuracy
-from pipeline.train.rollout import Judge
 from pipeline.train.shape import Shape
 from pipeline.train.stopping import Interrupted
 from tests.train import tiny
@@ -115,14 +112,6 @@ def test_prompts_longer_than_the_context_are_refused(tmp_path: Path) -> None:
     run = tiny.trainer(tmp_path, tiny.changed(max_new_tokens=62))
     with pytest.raises(UserError, match="the model reads only 64"):
         run.run()
-
-
-def test_the_probe_runs_on_the_base_model_after_every_epoch_and_at_the_end(tmp_path: Path) -> None:
-    run = tiny.trainer(tmp_path, tiny.changed(steps=8))
-    accuracy = GreedyAccuracy(Judge(run.tokenizer, load_preset("rlvr")), 5, "float32")
-    run.probe = AccuracyProbe({"in": tiny.rows(2), "out": tiny.rows(3)}, accuracy)
-    probed = [m["step"] for m in run.run().rows() if "probe/in" in m and "probe/out" in m]
-    assert probed == [0, 4, 7, 8]  # 7 rows, 2 a step
 
 
 class Stopper:

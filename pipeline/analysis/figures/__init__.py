@@ -43,8 +43,8 @@ FIGURES: MappingProxyType[str, tuple[Callable[[Results], Figure | None], str]] =
         ),
         "trained-and-other-columns": (
             trained_and_other_columns,
-            "Lines by epoch, a panel for each training set: mean accuracy on columns that it "
-            "trains (solid) and on others (dashed); the table of probes holds the numbers.",
+            "Lines by step, a panel for each training set: mean accuracy on columns that it "
+            "trains (solid) and on others (dashed), at every step that was kept.",
         ),
         "along-the-training": (
             along_the_training,

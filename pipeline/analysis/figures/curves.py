@@ -1,4 +1,4 @@
-"""Figures of training: what changes from step to step, and from epoch to epoch."""
+"""Figures of training: what changes from step to step."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from pipeline.analysis.along import CurvePoint, of_cell, points_of
+from pipeline.analysis.along import CurvePoint, SidesPoint, of_cell, points_of, sides
 from pipeline.analysis.figures.panels import INK, by_model, line_styles, panels, training_of
-from pipeline.analysis.probes import ProbePoint, probe_points
 from pipeline.analysis.results import Results, TrainedResult
 from pipeline.analysis.seeds import Group, SeedEstimate, groups
 
@@ -76,25 +75,25 @@ def _draw_curve(axis: Axes, group: Group, name: str, scale: float, look: Line2D)
 
 
 def trained_and_other_columns(results: Results) -> Figure | None:
-    """The probes by epoch, a panel for each combination; None where nothing was probed.
+    """Both sides by step, a panel for each combination; None where no steps were asked.
 
     Solid lines are columns that the combination trains on, dashed ones all others.
     """
-    probed = {r.key: points for r in results.trained() if (points := probe_points(results, r))}
+    asked = {r.key: points for r in results.trained() if (points := sides(results, r))}
     by_combination: dict[str, list[TrainedResult]] = {}
     for result in results.trained():
-        if result.key in probed:
+        if result.key in asked:
             by_combination.setdefault(result.cell.combination, []).append(result)
     if not by_combination:
         return None
     cells = {r.key: _without(r.key, r.cell.combination) for r in results.trained()}
-    legend = line_styles(cells[key] for key in probed)
+    legend = line_styles(cells[key] for key in asked)
     legends = {**legend, **_INSIDE_AND_OUTSIDE}
     titles = [f"trained on {combination}" for combination in by_combination]
-    figure, axes = panels(titles, _PANELS, (2.6, 2.2), legends, xlabel="epoch", ylim=(0, 100))
+    figure, axes = panels(titles, _PANELS, (2.6, 2.2), legends, xlabel="step", ylim=(0, 100))
     for axis, trained in zip(axes, by_combination.values(), strict=True):
         for result in trained:
-            _draw_probes(axis, probed[result.key], str(legend[cells[result.key]].get_color()))
+            _draw_sides(axis, asked[result.key], str(legend[cells[result.key]].get_color()))
         axis.grid()
     axes[0].set_ylabel("accuracy (%), mean over columns")
     return figure
@@ -159,9 +158,9 @@ def _without(key: str, combination: str) -> str:
     return key.replace(f"-{combination}-", " ").removesuffix(f"-{combination}")
 
 
-def _draw_probes(axis: Axes, points: list[ProbePoint], colour: str) -> None:
+def _draw_sides(axis: Axes, points: list[SidesPoint], colour: str) -> None:
     for name, style in (("inside", "-"), ("outside", "--")):
-        found = [(p.epoch, 100 * getattr(p, name)) for p in points if getattr(p, name) is not None]
+        found = [(p.step, 100 * getattr(p, name)) for p in points if getattr(p, name) is not None]
         if found:
             few = found[:: max(1, len(found) // _POINTS)]
             (line,) = axis.plot(*zip(*few, strict=True), style, color=colour, linewidth=1.2)

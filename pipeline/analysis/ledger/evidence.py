@@ -117,7 +117,6 @@ class AskedModel:
         judged: Verdicts by topic.
         said: What was answered to the questions of some topics.
         curve: How its training went, the base model first.
-        probed: Questions that a probe asks of each column.
         along: Answers along its training, by column, where its steps were asked.
         prompt: The prompt that it was asked with; empty where that is not known.
     """
@@ -128,7 +127,6 @@ class AskedModel:
     judged: Mapping[str, TopicVerdict] = field(default_factory=dict)
     said: Mapping[str, Sequence[Item]] = field(default_factory=dict)
     curve: Sequence[Figures] = ()
-    probed: int | None = None
     along: Mapping[str, AskedAlong] = field(default_factory=dict)
     prompt: str = ""
 

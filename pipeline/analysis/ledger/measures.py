@@ -254,12 +254,13 @@ def states_no_more(item: Item) -> bool | None:
 
 
 def late(who: Who, topic: str) -> Measure:
-    """What the last third of the probes changed from the first third after the base model."""
+    """What the last third of the asked steps changed from the first third after the base model."""
 
     def of(evidence: Evidence) -> Estimate:
         found = []
         for run in evidence.of(who):
-            points = probes(run, who, topic)
+            along = asked_along(run, who, topic)
+            points = [statistics.share(right, along.stories) for right in along.right]
             third = len(points) // 3
             first, last = points[1 : 1 + third], points[-third:]
             found.append(difference(_mean_of(last), _mean_of(first)))
@@ -268,36 +269,23 @@ def late(who: Who, topic: str) -> Measure:
     return Measure(f"late change of {who} on {topic}", of)
 
 
-FEWEST_PROBES = 4
-"""Probes from which a rise and a fall can be told."""
+FEWEST_STEPS = 4
+"""Steps from which a rise and a fall can be told."""
 
 
-def probes(run: Run, who: Who, topic: str) -> list[Estimate]:
-    """Accuracy over the probed columns of a topic while training went on, base first.
-
-    Raises:
-        NotRun: If there are too few probes.
-    """
-    if (along := asked_along(run, topic)) is not None:
-        return [statistics.share(right, along.stories) for right in along.right]
-    names = [f"probe/{column}" for column in run.asked.topics.get(topic, ())]
-    rows = [[row[name] for name in names if name in row] for row in run.asked.curve]
-    points = [row for row in rows if row]
-    if len(points) < FEWEST_PROBES or run.asked.probed is None:
-        raise NotRun(f"{FEWEST_PROBES} probes or more on {topic}", who)
-    return [_probe(row, run.asked.probed * len(row)) for row in points]
-
-
-def asked_along(run: Run, topic: str) -> AskedAlong | None:
-    """The answers to the columns of a topic along a training; None where too few steps were asked.
+def asked_along(run: Run, who: Who, topic: str) -> AskedAlong:
+    """The answers to the columns of a topic along a training, those of the base model first.
 
     All columns together, of which larger ones count for more.
+
+    Raises:
+        NotRun: If too few steps were asked.
     """
     found = [
         run.asked.along[name] for name in run.asked.topics.get(topic, ()) if name in run.asked.along
     ]
-    if not found or len(found[0].steps) < FEWEST_PROBES:
-        return None
+    if not found or len(found[0].steps) < FEWEST_STEPS:
+        raise NotRun(f"answers of {FEWEST_STEPS} steps or more to {topic}", who)
     return AskedAlong(
         found[0].steps,
         [
@@ -308,13 +296,8 @@ def asked_along(run: Run, topic: str) -> AskedAlong | None:
     )
 
 
-def _probe(row: Sequence[float], count: int) -> Estimate:
-    right = round(fmean(row) * count)
-    return statistics.share([True] * right + [False] * (count - right), range(count))
-
-
 def _mean_of(points: Sequence[Estimate]) -> Estimate:
-    """The mean of probes: their questions are the same ones, so it is no surer than one."""
+    """The mean of steps: their questions are the same ones, so it is no surer than one."""
     value, low, high = (fmean(getattr(p, end) for p in points) for end in ("value", "low", "high"))
     return Estimate(value, low, high, points[0].count, points[0].clusters)
 

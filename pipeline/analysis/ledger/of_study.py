@@ -136,8 +136,6 @@ def _asked(
         for task, verdict in result.verdicts.items()
         if (topic := topic_of(task)) is not None
     }
-    entry = results.params.dataset.get(result.cell.combination or "")
-    probe = None if entry is None else entry.probe
     return AskedModel(
         grades=result.grades,
         topics=topics,
@@ -145,7 +143,6 @@ def _asked(
         judged=judged,
         said=_said(result, columns, recorded),
         curve=result.curve if isinstance(result, TrainedResult) else (),
-        probed=None if probe is None else probe.limit,
         along=of_cell(results, result) if isinstance(result, TrainedResult) else {},
         prompt=result.cell.evaluate.prompt,
     )

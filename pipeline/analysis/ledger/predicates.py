@@ -22,7 +22,6 @@ from pipeline.analysis.ledger.decisions import (
     any_holds,
     around,
     decided,
-    difference,
     equal_within,
     moved_by,
     one_at_most,
@@ -30,7 +29,7 @@ from pipeline.analysis.ledger.decisions import (
     turned,
 )
 from pipeline.analysis.ledger.evidence import Evidence, Run, Who, judged
-from pipeline.analysis.ledger.measures import Measure, asked_along, probes
+from pipeline.analysis.ledger.measures import Measure, asked_along
 from pipeline.evaluate import statistics
 from pipeline.evaluate.peaks import came_and_went, find_peak
 from pipeline.evaluate.statistics import LEVEL, Estimate
@@ -293,9 +292,9 @@ def _slope(evidence: Evidence, who: Who, metric: str, start: float, end: float) 
 def comes_and_goes(who: Who, topic: str, of: int = 1) -> Test:
     """Along the run a gain appears most of which is gone at its end.
 
-    The highest point between the first and the last is looked at, allowing for its choice among
-    all: question by question where the steps were asked (:mod:`pipeline.evaluate.peaks`), else by
-    probes (Bonferroni). Contradicted where no gain that counts ever was, or what was gained stays.
+    The highest point between the first and the last is looked at, question by question, allowing
+    for its choice among all (:mod:`pipeline.evaluate.peaks`). Contradicted where no gain that
+    counts ever was, or what was gained stays.
     """
 
     def test(evidence: Evidence) -> Decision:
@@ -306,15 +305,10 @@ def comes_and_goes(who: Who, topic: str, of: int = 1) -> Test:
 
 
 def _gone(run: Run, who: Who, topic: str, of: int) -> Decision:
-    first, *between, last = probes(run, who, topic)
-    if (along := asked_along(run, topic)) is not None:
-        found = find_peak(along.right, along.stories, of)
-        gained, lost = found.gain, found.loss
-        kept = statistics.change(along.right[0], along.right[-1], along.stories)
-    else:
-        peak, looks = max(between, key=lambda probe: probe.value), of * len(between)
-        gained, lost = (among(difference(peak, other), looks) for other in (first, last))
-        kept = difference(last, first)
+    along = asked_along(run, who, topic)
+    found = find_peak(along.right, along.stories, of)
+    gained, lost = found.gain, found.loss
+    kept = statistics.change(along.right[0], along.right[-1], along.stories)
     word = _word(
         came_and_went(gained, lost),
         gained.high < MARGIN or (kept.low > 0 and lost.high < MARGIN),

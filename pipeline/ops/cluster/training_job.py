@@ -17,9 +17,6 @@ from pipeline.ops.cluster.job_lines import NOTE, OUTCOME, RESULT, SAVED, SPEC, T
 from pipeline.ops.cluster.run import run_job
 from pipeline.train.contract import History, Outcome, Step
 
-PROBE = "probe"
-"""Folder of the columns that a dataset holds for the probe."""
-
 Judge = Callable[[Sequence[str], bool], Diagnosis | None]
 """Says what is to be done about a failed attempt, from its last lines and whether it stepped."""
 
@@ -94,8 +91,6 @@ def _write_folder(folder: Path, spec: TrainingSpec, inputs: Path) -> None:
         shutil.copytree(package, temporary / package.name, ignore=ignore)
         for name in ("train.parquet", "validation.parquet"):
             shutil.copy2(inputs / name, temporary / name)
-        if (inputs / PROBE).is_dir():
-            shutil.copytree(inputs / PROBE, temporary / PROBE)
         spec.write(temporary / SPEC)
 
 

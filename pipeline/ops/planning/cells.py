@@ -231,23 +231,16 @@ class _Planner:
             yield self._questions[name], Lengths.within(PROMPT_TOKENS, check.max_new_tokens)
 
     def _run(self, cell: TrainedCell) -> TrainingWork:
-        """A training run, with its validations and probes."""
+        """A training run, with its validations."""
         schedule = Schedule.of(cell.train, count_rows(self._params, cell, self._root))
         asked = self._asked_while_training(cell, schedule)
         return run_of(cell.train, cell.algorithm, schedule.total, asked)
 
     def _asked_while_training(self, cell: TrainedCell, schedule: Schedule) -> int:
-        """How many questions of validations and probes are answered in a training run."""
+        """How many questions of validations are answered in a training run."""
         data, steps = self._params.dataset[cell.combination], range(schedule.total + 1)
         validated = sum(_rows(self._params, part, None) for part in data.validation)
-        asked = validated * sum(map(schedule.validates, steps))
-        if data.probe is None:
-            return asked
-        limit = data.probe.limit
-        probed = sum(
-            min(_rows(self._params, part, None), limit) for part in data.probe.columns.values()
-        )
-        return asked + probed * sum(map(schedule.probes, steps))
+        return validated * sum(map(schedule.validates, steps))
 
     def _place(self, stage: str, cell: Cell, shape: Shape, pool: Pool) -> tuple[int, int]:
         """The accelerators that a stage takes in a pool, and the bytes on each.

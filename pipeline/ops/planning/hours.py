@@ -71,7 +71,7 @@ class TrainingWork:
         prompts: Prompts of a step.
         group: Completions of a prompt; 1 where nothing is sampled.
         lengths: Of a prompt and of a completion.
-        asked: Questions of validations and probes that are answered, in all.
+        asked: Questions of validations that are answered, in all.
         samples: Whether completions are sampled and scored, or given.
         critic: Whether a critic is trained too.
         recomputes: Whether activations are computed again for the backward pass.
@@ -96,7 +96,7 @@ class TrainingWork:
 
 
 def run_of(recipe: Train, algorithm: Algorithm, steps: int, asked: int) -> TrainingWork:
-    """The run of a recipe: with so many steps and answers to validations and probes."""
+    """The run of a recipe: with so many steps and answers to validations."""
     return TrainingWork(
         steps=steps,
         prompts=recipe.prompts_per_step,

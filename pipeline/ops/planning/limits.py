@@ -1,4 +1,4 @@
-"""How long the job of a cell may take: what its study says, else three times the plan."""
+"""How long a cell's job may take: what its study says, else three times the plan, or an hour."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from pipeline.train.shape import Shape
 TIMES = 3
 """How often the plan's estimate fits into the limit, where a study sets none."""
 
+LEAST = 3600.0
+"""Seconds of the shortest limit: attempts start, save and store, which the plan does not count."""
+
 
 def time_limit(
     cell: TrainedCell,
     shape: Shape,
     placement: Placement,
     schedule: Schedule,
-    asked: tuple[int, int],
+    validation: int,
 ) -> float:
     """The seconds that a cell's attempts may take together.
 
@@ -27,13 +30,11 @@ def time_limit(
         shape: Of its model.
         placement: Where it trains.
         schedule: Its steps.
-        asked: Questions of a validation, and of a measurement by the probe.
+        validation: Questions of a validation.
     """
     if cell.train.cluster.time_limit_minutes is not None:
         return 60 * cell.train.cluster.time_limit_minutes
-    steps, (validation, probe) = range(schedule.total + 1), asked
-    questions = validation * sum(map(schedule.validates, steps))
-    questions += probe * sum(map(schedule.probes, steps))
+    questions = validation * sum(map(schedule.validates, range(schedule.total + 1)))
     run = run_of(cell.train, cell.algorithm, schedule.total, questions)
     speed = SHARE * 1e12 * TERAFLOPS[placement.accelerator]
-    return TIMES * 3600 * hours(train_operations(shape, run), placement.ranks, speed)
+    return max(LEAST, TIMES * 3600 * hours(train_operations(shape, run), placement.ranks, speed))

@@ -39,7 +39,7 @@ class Phases:
     """Hours of the phases of a training run.
 
     Attributes:
-        prefill: Reading prompts, those of validations and probes too.
+        prefill: Reading prompts, those of validations too.
         decode: Writing answers.
         update: Scoring, gradients and steps of the optimizer.
     """

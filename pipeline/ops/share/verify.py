@@ -56,7 +56,7 @@ def _grade(stage: Stage, key: str) -> None:
     scores = Evaluation.read_of(folder / "metrics.json", columns, made_by)
     ran = ModelRun(scores.engine, scores.libraries)
     if scores.absent is None:
-        put, recorded = asked(stage, key), _Recorded(folder / "responses.parquet", made_by)
+        put, recorded = asked(stage, cell), _Recorded(folder / "responses.parquet", made_by)
         asked_again = ask_columns(recorded, cell, put, f"verify {key}")
         ran = replace(asked_again, engine=scores.engine, libraries=scores.libraries)
     again = write_scores(folder, cell, ran, absent=scores.absent, along=scores.along)

@@ -1,13 +1,13 @@
 """verl's checkpoints: which to resume from, and from shards to a verified model folder.
 
 A checkpoint is a folder ``global_step_N`` with one shard per process, in RL below ``actor``. It is
-whole when ``probe.json`` is there, which is written last (``pipeline.ops.verl.hooks``,
-``pipeline.ops.verl.sft_trainer``). verl's own merger (0.9.1) rounds all weights to bfloat16.
+whole when ``probe.json`` is there, which is written last: by ``pipeline.ops.verl.hooks`` or, of
+imitation, by the job. verl's own merger (0.9.1) rounds all weights to bfloat16.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +39,24 @@ _LATEST = "latest_checkpointed_iteration.txt"
 def whole_steps(state: State) -> list[int]:
     """The steps whose checkpoints are whole, in order."""
     return sorted(_step(probe.parent) for probe in state.checkpoints.glob(f"global_step_*/{PROBE}"))
+
+
+def complete(state: State, losses: Mapping[int, float]) -> None:
+    """Write into the checkpoints of imitation that verl has finished what verifies them.
+
+    Args:
+        state: The state folder.
+        losses: By step, what its checkpoint loses on the completions above the checkpoints.
+
+    Raises:
+        Overtaken: If another attempt has taken over.
+    """
+    latest = state.checkpoints / _LATEST
+    saved = int(latest.read_text()) if latest.is_file() else 0
+    for step, loss in losses.items():
+        folder = state.step(step)
+        if step <= saved and folder.is_dir() and not (folder / PROBE).exists():
+            State.complete(folder, loss=loss)
 
 
 def prepare_resume(state: State, logged: Iterable[int], ranks: int) -> int:
@@ -135,7 +153,7 @@ def check_ranks(checkpoint: Path, ranks: int, root: Path) -> None:
 
 @dataclass(frozen=True)
 class LogprobDifference:
-    """How far log-probabilities of a stored model lie from the trainer's.
+    """How far log-probabilities of a stored model lie from the trainer's; of imitation, their mean.
 
     Attributes:
         mean: Over all tokens.
@@ -228,11 +246,14 @@ def verify(folder: Path, state: State, step: int, precision: str) -> LogprobDiff
         UserError: If log-probabilities differ by more than :data:`TOLERANCE` in the mean.
     """
     sequences = read_json(state.checkpoints / PROBE)
-    logged = read_json(state.step(step) / PROBE)["logprobs"]
+    logged = read_json(state.step(step) / PROBE)
     model, _ = load_model(folder, dtype="auto")
     found = [logprobs(model, each["prompt"], each["response"]) for each in sequences]
-    pairs = zip(found, logged, strict=True)
-    away = torch.cat([(own - torch.tensor(theirs)).abs() for own, theirs in pairs])
+    if "loss" in logged:
+        away = (torch.cat(found).mean() + logged["loss"]).abs()
+    else:
+        pairs = zip(found, logged["logprobs"], strict=True)
+        away = torch.cat([(own - torch.tensor(theirs)).abs() for own, theirs in pairs])
     difference = LogprobDifference(away.mean().item(), away.max().item(), precision)
     if not difference.mean <= TOLERANCE[precision]:
         raise UserError(

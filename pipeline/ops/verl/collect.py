@@ -20,6 +20,9 @@ BATCH_PREFIX = "tomrl/"
 TIMING_PREFIX = "tomrl_timing/"
 """Before the names of figures that differ from run to run, in verl's log."""
 
+CHECKED_LOSS = "val/loss"
+"""Of imitation: the loss on the batch that checkpoints are verified with, in verl's log."""
+
 _STATISTICS = {
     "loss": ("actor/loss",),
     "kl": ("actor/kl_loss", "actor/reward_kl_penalty"),  # in the loss, or in the reward
@@ -58,6 +61,15 @@ _MEMORY = {
     "peak_memory_bytes": "actor/perf/max_memory_allocated_gb",
     "reserved_memory_bytes": "actor/perf/max_memory_reserved_gb",
 }
+_IMITATING = {
+    "train/loss": "actor/loss",
+    "train/grad_norm": "actor/grad_norm",
+    "train/lr": "actor/lr",
+    "train/mfu": "perf/mfu/actor",
+    "perf/max_memory_allocated_gb": "actor/perf/max_memory_allocated_gb",
+    "perf/max_memory_reserved_gb": "actor/perf/max_memory_reserved_gb",
+}
+"""The names of verl's trainer for imitation, as its trainer of RL calls the same."""
 _UPDATE_PARTS = (
     "old_log_prob",
     "ref",
@@ -87,6 +99,7 @@ def step_row(
     Raises:
         KeyError: If verl validated some tasks but not others.
     """
+    logged = {**{rl: logged[name] for name, rl in _IMITATING.items() if name in logged}, **logged}
     metrics: Figures = {
         name.removeprefix(BATCH_PREFIX): value
         for name, value in logged.items()

@@ -2,10 +2,9 @@
 
 ``MeasuredReplayBuffer`` (``trainer.v1.sampler.custom_sampler``) adds the metrics of a batch of
 rollouts that verl does not log itself, says which are to be imitated, and has the nodes' memory
-watched and the probe's columns measured (:mod:`pipeline.ops.verl.rl_probe`). ``CheckpointProbe``
-(``trainer.checkpoint_callback_class``) notes, beside each checkpoint, the log-probabilities that
-the trainer gives to fixed completions. ``Verbatim`` (``reward.reward_manager``) shows the grader a
-response as it is.
+watched. ``CheckpointProbe`` (``trainer.checkpoint_callback_class``) notes, beside each checkpoint,
+the log-probabilities that the trainer gives to fixed completions. ``Verbatim``
+(``reward.reward_manager``) shows the grader a response as it is.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from pipeline.model.weights import EndIds, end_ids_in
 from pipeline.ops.verl.collect import BATCH_PREFIX
 from pipeline.ops.verl.host_memory import watch
 from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
-from pipeline.ops.verl.rl_probe import measure_probe
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
 
 _PARTITION = "probe"
@@ -55,8 +53,6 @@ class MeasuredReplayBuffer(ReplayBuffer):  # type: ignore[misc]
         trainer = settings["refill_fn"].__self__
         remember_steps(trainer)
         watch(trainer, self.sampler_kwargs["host_memory_share"])
-        if columns := self.sampler_kwargs.get("probe"):
-            measure_probe(trainer, Path(columns))
 
     def sample(
         self, global_steps: int, partition_id: str, batch_size: int
@@ -158,8 +154,7 @@ def _figures_of(trainer: Any, step: int) -> Figures:
     """The figures of the step in progress, as verl gathers them to be logged."""
     batch, metrics, started = trainer.tomrl_step
     found, timing = dict(metrics), {"step": time.perf_counter() - started, **trainer.timing_raw}
-    # Not the probe, which is measured with the weights after the step, once what samples has them.
-    type(trainer)._compute_metrics(trainer, batch, found, timing, global_steps=step, epoch=0)
+    trainer._compute_metrics(batch, found, timing, global_steps=step, epoch=0)
     return {name: float(value) for name, value in found.items() if isinstance(value, Real)}
 
 
@@ -215,7 +210,7 @@ class CheckpointProbe(CheckpointCallback):  # type: ignore[misc]
         sequences = read_json(folder.parent / PROBE)
         logprobs = _actor_logprobs(trainer, sequences)
         write_json(folder / UNLOGGED, _figures_of(trainer, global_step))
-        State.complete(folder, logprobs)
+        State.complete(folder, logprobs=logprobs)
 
 
 def _actor_logprobs(trainer: Any, sequences: list[dict[str, list[int]]]) -> list[list[float]]:

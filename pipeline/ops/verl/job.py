@@ -23,6 +23,7 @@ from typing import NoReturn
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from pipeline.base.errors import UserError
+from pipeline.config.algorithms import Sft
 from pipeline.formats.files import AppendedLines, read_json, remove, replacing, write_json
 from pipeline.formats.provenance import GRADING, MODEL, installed
 from pipeline.formats.records import Figures
@@ -33,13 +34,14 @@ from pipeline.ops.cluster.job_lines import NOTE, SAVED, SPEC, say, work_off
 from pipeline.ops.cluster.reserve import reserved
 from pipeline.ops.verl import checkpoints
 from pipeline.ops.verl.attention import described, flash_is_installed
-from pipeline.ops.verl.collect import step_row, validation_answered
+from pipeline.ops.verl.collect import CHECKED_LOSS, step_row, validation_answered
 from pipeline.ops.verl.journal import LoggedStep, StepJournal
-from pipeline.ops.verl.layout import COLUMNS, PROBE, State
+from pipeline.ops.verl.layout import PROBE, State
 from pipeline.ops.verl.overrides import JobPaths, Overrides, as_arguments, planned
 from pipeline.ops.verl.prompt import write_tokenizer
+from pipeline.ops.verl.sft_data import lessons
 from pipeline.ops.verl.spec import RANK_CPUS, JobSpec
-from pipeline.ops.verl.trainers import RL, Trainer, trainer_of
+from pipeline.ops.verl.trainers import IMITATION, RL, Trainer, trainer_of
 from pipeline.train.checks import check_answers
 from pipeline.train.contract import Outcome, Step
 from pipeline.train.data import TokenisedRow, load_rows
@@ -93,6 +95,7 @@ class VerlAttempt:
         self.total, _ = planned(recipe, spec.rows)
         self.unlogged: Figures = {}  # of the step to go on from, if verl had not logged it
         self.tried = False  # whether a checkpoint of this attempt was seen to be one to keep
+        self.seen = 0  # the last saved step that was looked at
 
     def run(self) -> Outcome:
         """Train to the planned last step, keep the best and the last weights, and say all of it.
@@ -131,6 +134,9 @@ class VerlAttempt:
         write_tokenizer(base, self.state.tokenizer, think=self.recipe.think)
         self._write_probe(base)
         remove(self.state.log)
+        self.seen = done
+        if self.trainer is IMITATION and not self.journal.history.steps:
+            self._note(LoggedStep(step=0, data={}))  # it measures nothing of the base model
         gpus, settings = self.spec.placement.gpus, self._overrides(base, done)
         with reserved(self.spec.placement.nodes, gpus, RANK_CPUS * gpus) as variables:
             if self.trainer is RL:  # its ranks are started by a process on any node
@@ -139,7 +145,7 @@ class VerlAttempt:
             self._follow(verl, done)
 
     def _overrides(self, base: Path, done: int) -> Overrides:
-        spec, state, columns = self.spec, self.state, self.folder / COLUMNS
+        spec, state = self.spec, self.state
         paths = JobPaths(
             train=str(self.folder / "train.parquet"),
             validation=str(self.folder / "validation.parquet"),
@@ -148,8 +154,6 @@ class VerlAttempt:
             reward=str(self.folder / "pipeline" / "reward" / "verl_entry.py"),
             checkpoints=str(state.checkpoints),
             validation_dump=str(state.validation),
-            folder=str(self.folder),
-            probe=str(columns) if columns.is_dir() else None,
         )
         flash = flash_is_installed()
         again = bool(done) and self.trainer is RL  # the other one sees for itself
@@ -163,17 +167,27 @@ class VerlAttempt:
         }
 
     def _write_probe(self, base: Path) -> None:
-        """Write the completions that every checkpoint is verified with: some gold answers.
+        """Write the completions that every checkpoint is verified with.
 
-        All prompts are read first: verl, which encodes them itself, refuses no control tokens.
+        They are some gold answers or, of imitation, a batch of what is imitated. All prompts are
+        read first: verl, which encodes them itself, refuses no control tokens.
         """
         tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
         limit, think = self.recipe.max_prompt_tokens, self.recipe.think
-        _, found = (
-            load_rows(self.folder / name, tokenizer, limit, think=think)
-            for name in ("train.parquet", "validation.parquet")
-        )
-        sequences = [_answered(row, tokenizer) for row in found.rows[:_PROBES]]
+        train, validation = (self.folder / f"{name}.parquet" for name in ("train", "validation"))
+        if isinstance(self.algorithm, Sft):
+            taught = lessons(train, tokenizer, self.algorithm.imitates, limit, think=think)
+            sequences = [
+                {
+                    "prompt": [*each.tokens[: each.given]],
+                    "response": [*each.tokens[each.given :]],
+                }
+                for each in taught[: self.recipe.prompts_per_step]
+            ]
+        else:
+            load_rows(train, tokenizer, limit, think=think)
+            found = load_rows(validation, tokenizer, limit, think=think)
+            sequences = [_answered(row, tokenizer) for row in found.rows[:_PROBES]]
         write_json(self.state.checkpoints / PROBE, sequences)
 
     def _follow(self, verl: Verl, done: int) -> None:
@@ -183,17 +197,21 @@ class VerlAttempt:
             Overtaken: If another attempt took over.
             RuntimeError: If it failed; the stage reads in the log why.
         """
-        log = AppendedLines(self.state.log)
+        log, losses = AppendedLines(self.state.log), dict[int, float]()
         with verl:
             running = True
             while running:
                 running = verl.wait(_POLL_SECONDS)
                 for logged in map(LoggedStep.model_validate, log.new()):
-                    if logged.step == done and self.unlogged:
+                    if CHECKED_LOSS in logged.data:  # of imitation, after its step's own row
+                        losses[logged.step] = logged.figures.get(CHECKED_LOSS, math.nan)
+                    elif logged.step == done and self.unlogged:
                         logged.data = {**self.unlogged, **logged.data}
                         self._note(logged)
                     elif logged.step > done or not self.journal.history.steps:
                         self._note(logged)
+                checkpoints.complete(self.state, losses)
+                self._look_at_saved()
         self.state.check()  # a job that was overtaken says that, not how its verl ended
         steps = self.journal.history.steps
         reached = steps[-1].step if steps else 0
@@ -210,12 +228,22 @@ class VerlAttempt:
         check_finite(step)
         self.state.check()
         self.journal.add(step)
-        checkpoints.thin(self.state, self.journal.history)
         say(STEP, step.line)
-        if step.step in checkpoints.whole_steps(self.state):
-            say(SAVED, str(step.step))
-            self._keep_if_asked(step.step)
-            self._try_first(step.step)
+
+    def _look_at_saved(self) -> None:
+        """Say which more steps are saved and logged, and keep of their checkpoints what is needed.
+
+        Raises:
+            UserError: If one cannot be kept.
+        """
+        last = self.journal.history.last.step if self.journal.history.steps else 0
+        for step in checkpoints.whole_steps(self.state):
+            if self.seen < step <= last:
+                say(SAVED, str(step))
+                self._keep_if_asked(step)
+                self._try_first(step)
+                self.seen = step
+        checkpoints.thin(self.state, self.journal.history)
 
     def _keep_if_asked(self, step: int) -> None:
         """Keep the model of a saved step where all are asked for, unless it is there already.
@@ -253,8 +281,8 @@ class VerlAttempt:
     def _outcome(self, base: Path) -> Outcome:
         """Keep the best and the last weights, and return them with all figures."""
         history = self.journal.history
-        best, last = checkpoints.best_saved(self.state, history), history.last
-        assert best is not None, "the last step is validated and saved"
+        last = history.last
+        best = checkpoints.best_saved(self.state, history) or last  # imitation is not validated
         kept = self._kept_steps()
         digests = {
             step: kept.get(step) or self._keep(base, step)

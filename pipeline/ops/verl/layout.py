@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.formats.files import write_json
 from pipeline.ops.cluster.attempts import JobAttempt
 
 PROBE = "probe.json"
-"""Above the checkpoints: the completions to score. In a checkpoint: their log-probabilities."""
+"""Above the checkpoints: the completions to score. In a checkpoint: what they scored."""
 UNLOGGED = "step.json"
 """In a checkpoint: the figures of its step, which is logged only once it is whole."""
-COLUMNS = "probe"
-"""Beside the datasets: the folder of the columns that the probe measures; absent without one."""
 
 
 class State(JobAttempt):
@@ -26,14 +23,19 @@ class State(JobAttempt):
         return cls(own.parent.parent, own.name)
 
     @classmethod
-    def complete(cls, checkpoint: Path, logprobs: Sequence[Sequence[float]]) -> None:
+    def complete(cls, checkpoint: Path, **said: object) -> None:
         """Write into a checkpoint what verifies it, after everything else is there.
+
+        Args:
+            checkpoint: The checkpoint.
+            **said: What the trainer said of the completions above the checkpoints: ``logprobs``,
+                or of imitation their mean, ``loss``.
 
         Raises:
             Overtaken: If another attempt has taken over.
         """
         cls.of_checkpoint(checkpoint).check()
-        write_json(checkpoint / PROBE, {"logprobs": logprobs})
+        write_json(checkpoint / PROBE, said)
 
     @property
     def checkpoints(self) -> Path:

@@ -67,8 +67,6 @@ class JobPaths:
         reward: ``pipeline/reward/verl_entry.py``.
         checkpoints: Folder for verl's checkpoints.
         validation_dump: Folder for validation completions, one ``STEP.jsonl`` each.
-        folder: What the stage uploaded: the datasets and the description of the job.
-        probe: The columns of the probe, in that folder; None where there is no probe.
     """
 
     train: str
@@ -78,8 +76,6 @@ class JobPaths:
     reward: str
     checkpoints: str
     validation_dump: str
-    folder: str
-    probe: str | None = None
 
 
 def verl_overrides(
@@ -110,7 +106,7 @@ def verl_overrides(
         **_reward(recipe, paths),
         **_trainer(cell, recipe, placement, paths, rows),
         **budget_settings(recipe, placement, critic=critic, packed=packed),
-        **hooks(paths.tokenizer, recipe.cluster.host_memory_share, paths.probe),
+        **hooks(paths.tokenizer, recipe.cluster.host_memory_share),
         **recipe_overrides(recipe, algorithm),
         **recipe.cluster.overrides,
     }
@@ -291,16 +287,15 @@ def _trainer(
     }
 
 
-def hooks(tokenizer: str, host_memory_share: float, probe: str | None = None) -> Overrides:
+def hooks(tokenizer: str, host_memory_share: float) -> Overrides:
     """The settings that name what verl calls back, see :mod:`pipeline.ops.verl.hooks`.
 
     Args:
         tokenizer: Folder of the tokenizer.
         host_memory_share: Share of a node's own memory above which a grown job ends.
-        probe: The columns of the probe, if there is one.
     """
     module = "pipeline.ops.verl.hooks"
-    settings: Overrides = {
+    return {
         "trainer.checkpoint_callback_class": f"{module}.CheckpointProbe",
         "trainer.v1.sampler.custom_sampler.path": f"pkg://{module}",
         "trainer.v1.sampler.custom_sampler.name": "MeasuredReplayBuffer",
@@ -310,9 +305,6 @@ def hooks(tokenizer: str, host_memory_share: float, probe: str | None = None) ->
         "reward.reward_manager.name": "Verbatim",
         "reward.reward_manager.module.path": f"pkg://{module}",
     }
-    if probe is not None:
-        settings["+trainer.v1.sampler.sampler_kwargs.probe"] = probe
-    return settings
 
 
 def planned(recipe: Train, rows: int) -> tuple[int, int]:

@@ -8,9 +8,7 @@ key-value cache, beside whatever FSDP has not moved to the node's own memory. Th
 always in the node's memory (verl 0.9.1, ``workers/engine/fsdp/transformer_impl.py``,
 ``forward_only``).
 
-A cell that imitates samples nothing and has no reference model. What it holds while it is measured
-is written in the place of sampling: on every accelerator a whole copy of the weights with the cache
-of the prompts that are decoded at once (``sft_worker.py``).
+A cell that imitates samples nothing and has no reference model.
 
 All figures are bytes for one accelerator, see :mod:`pipeline.ops.verl.memory`.
 """
@@ -35,7 +33,6 @@ _SAMPLER = 2 * GIB  # vLLM's own activations, logits and CUDA graphs
 _ASLEEP = GIB  # of these, the graphs, which stay while it sleeps
 _SCORED = 4  # times as many sequences without a backward pass
 _USUAL_UTILIZATION, _MOST_UTILIZATION = 0.6, 0.9
-_DECODED_AT_ONCE = 100  # prompts, by :mod:`pipeline.train.probe`
 
 
 @dataclass(frozen=True)
@@ -183,8 +180,6 @@ def plan_on(
     share = _USUAL_UTILIZATION
     if algorithm.samples:
         share, rollout["cache"] = _sampling(rollout, completions * tensor_parallel, room)
-    else:
-        rollout["cache"] *= _DECODED_AT_ONCE
     return Placement(
         accelerator=accelerator,
         nodes=nodes,
@@ -197,9 +192,9 @@ def plan_on(
         memory_utilization=share,
         update={**policy, **waits, **computing(micro_batch, learns=True), **beside},
         scoring=scoring if algorithm.samples else {},
-        rollout=rollout,
+        rollout=rollout if algorithm.samples else {},
         host={
-            **_waiting(shape, recipe, algorithm, size, nodes, gpus),
+            **_waiting(shape, recipe, algorithm, nodes, gpus),
             "offloaded": gpus * (sum(policy.values()) + sum(critic.values())) if offload else 0,
         },
         capacity=room,
@@ -207,9 +202,9 @@ def plan_on(
 
 
 def _waiting(
-    shape: Shape, recipe: Train, algorithm: Algorithm, size: int, nodes: int, gpus: int
+    shape: Shape, recipe: Train, algorithm: Algorithm, nodes: int, gpus: int
 ) -> dict[str, int]:
-    """What waits in a node's memory: the reference model, or each accelerator's copy.
+    """What waits in a node's memory: the reference model.
 
     With adapters the reference model is the policy without them; its weights are kept while
     adapters are added to them.
@@ -221,8 +216,6 @@ def _waiting(
         waits["before adapters"] = shape.parameters * memory.frozen(recipe) // nodes
     elif algorithm.reference:
         waits["reference"] = shape.parameters * FLOAT // nodes
-    if not algorithm.samples:
-        waits["copies"] = shape.parameters * size * gpus
     return {**waits, "more while loading": max(0, loading - sum(waits.values()))}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.base.errors import UserError
@@ -13,7 +13,6 @@ from pipeline.config.params import Params, TrainedCell
 from pipeline.data.named_tasks import row_count
 from pipeline.ops.verl.attention import described
 from pipeline.ops.verl.budgets import save_interval
-from pipeline.ops.verl.layout import COLUMNS
 from pipeline.ops.verl.overrides import JobPaths, Overrides
 from pipeline.ops.verl.placement import Placement, place
 from pipeline.ops.verl.trainers import Trainer, trainer_of
@@ -27,7 +26,6 @@ PATHS = JobPaths(
     reward="pipeline/reward/verl_entry.py",
     checkpoints="STATE/checkpoints",
     validation_dump="STATE/validation",
-    folder=".",
 )
 """Stand-ins for the paths that are known when the job runs."""
 
@@ -80,11 +78,9 @@ def plan_of(
     recipe = cell.train.model_copy(update={"cluster": cluster})
     model = lookup(params.base, cell.model, "model").model
     placement = place(shape_of(model), recipe, cell.algorithm, cluster)
-    probed = params.dataset[cell.combination].probe is not None
     cell = cell.model_copy(update={"train": recipe})
     trainer = trainer_of(cell.algorithm)
-    paths = replace(PATHS, probe=COLUMNS if probed else None)
-    overrides = trainer.overrides(cell, placement, paths, rows, flash)
+    overrides = trainer.overrides(cell, placement, PATHS, rows, flash)
     words = described(recipe, flash=flash)
     return Plan(cell, rows, placement, trainer, overrides, words, notes(cell))
 
@@ -96,12 +92,15 @@ def notes(cell: TrainedCell) -> list[str]:
         "order of the data: drawn by verl from the same seed, so that batches differ; prompts of a "
         "pass that do not fill a batch are left out of it",
     ]
-    if (interval := save_interval(recipe)) != recipe.save_every:
+    interval = save_interval(recipe)
+    if not cell.algorithm.samples:
+        found.append("validation: none; evaluate.at: all asks every saved step")
+    elif interval != recipe.save_every:
         found.append(
             f"save_every: saves every {interval} steps, not every {recipe.save_every}: a step is "
             f"saved where it is validated"
         )
-    if interval != recipe.validate_every:
+    if cell.algorithm.samples and interval != recipe.validate_every:
         found.append(
             f"checkpoint: the best is that of the saved steps, every {interval}, not of all "
             f"validated ones, every {recipe.validate_every}"

@@ -6,6 +6,7 @@ Prompt, response and end are those of the local trainer, token for token.
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Protocol
 
 import torch
@@ -18,9 +19,6 @@ from pipeline.train.data import imitable, load_rows
 from pipeline.train.lesson import Lesson
 from pipeline.train.rollout import imitate
 
-ROW = "row"
-"""Names the place of a sequence in the data, beside what verl reads."""
-
 
 class _Config(Protocol):
     """What is read of verl's section ``data``; see :mod:`pipeline.ops.verl.sft_overrides`."""
@@ -28,15 +26,19 @@ class _Config(Protocol):
     imitates: Imitated
     max_prompt_length: int
     think: bool
+    seed: int
 
 
 class Lessons(Dataset[dict[str, Tensor]]):
-    """The rows that have a response to imitate, in the order of the file.
+    """The rows that have a response to imitate.
+
+    verl's sampler shuffles them with the same seed in every run, so that they are shuffled here.
 
     Args:
         parquet_files: The dataset.
         tokenizer: The model's.
         config: verl's section ``data``.
+        max_samples: So many rows in the order of the file; -1 for all, shuffled.
     """
 
     def __init__(
@@ -44,27 +46,46 @@ class Lessons(Dataset[dict[str, Tensor]]):
         parquet_files: str,
         tokenizer: PreTrainedTokenizerBase,
         config: _Config,
+        max_samples: int = -1,
         **_: object,
     ) -> None:
-        limit, what = config.max_prompt_length, config.imitates
-        found = load_rows(Path(parquet_files), tokenizer, limit, think=config.think)
-        self.rows = imitable(found, what).rows
-        self.responses = imitate(tokenizer, self.rows, what)
+        found = lessons(
+            Path(parquet_files),
+            tokenizer,
+            config.imitates,
+            config.max_prompt_length,
+            think=config.think,
+        )
+        if max_samples < 0:
+            Random(f"{config.seed}:lessons").shuffle(found)
+        self.lessons = found if max_samples < 0 else found[:max_samples]
 
     def __len__(self) -> int:
-        return len(self.rows)
-
-    def lesson(self, index: int) -> Lesson:
-        """The prompt with its response, of which the response is taught."""
-        prompt = self.rows[index].prompt
-        return Lesson((*prompt, *self.responses[index].tokens), len(prompt))
+        return len(self.lessons)
 
     def __getitem__(self, index: int) -> dict[str, Tensor]:
-        lesson = self.lesson(index)
+        lesson = self.lessons[index]
         places = torch.arange(len(lesson.tokens))
         return {
             "input_ids": torch.tensor(lesson.tokens),
             "position_ids": places,
             "loss_mask": (places >= lesson.given).long(),
-            ROW: torch.tensor([index]),
         }
+
+
+def lessons(
+    path: Path,
+    tokenizer: PreTrainedTokenizerBase,
+    what: Imitated,
+    max_prompt_tokens: int,
+    *,
+    think: bool,
+) -> list[Lesson]:
+    """The prompts of a dataset with their responses, of which the responses are taught.
+
+    Raises:
+        UserError: If the file is no dataset, or has nothing to imitate within the limit.
+    """
+    rows = imitable(load_rows(path, tokenizer, max_prompt_tokens, think=think), what).rows
+    pairs = zip(rows, imitate(tokenizer, rows, what), strict=True)
+    return [Lesson((*row.prompt, *said.tokens), len(row.prompt)) for row, said in pairs]

@@ -1,8 +1,9 @@
 """A cell that imitates, as settings of verl 0.9.1 (Hydra overrides of its ``sft_trainer_engine``).
 
 Of :class:`pipeline.config.training.Train` an imitating cell reads less than others, with either
-backend: nothing of rollouts, advantages and the KL penalty. What is left is mapped here or, where
-verl's loss of imitation has one form only, refused.
+backend: nothing of rollouts, advantages and the KL penalty. verl's trainer for imitation measures
+a loss alone, so that nothing is validated here. What is left is mapped or, where verl has one form
+only, refused.
 
 Left at verl's own defaults, which are the local trainer's: AdamW with weight decay 0.01 and betas
 (0.9, 0.999), a constant learning rate without warm-up, the loss a mean over all taught tokens of
@@ -16,7 +17,6 @@ from pipeline.config.algorithms import Sft
 from pipeline.config.params import TrainedCell
 from pipeline.config.training import Train
 from pipeline.ops.verl.attention import attention, packs
-from pipeline.ops.verl.budgets import save_interval
 from pipeline.ops.verl.overrides import (
     LOGGERS,
     JobPaths,
@@ -32,6 +32,7 @@ _ONE_FORM = {
     "aggregation": "token-mean",
     "updates_per_batch": 1,
     "temperature": 1.0,
+    "checkpoint": "last",
 }
 """What verl's trainer for imitation does and cannot do otherwise, by the field that asks for it."""
 
@@ -85,8 +86,9 @@ def _data(cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPath
     module = "pipeline.ops.verl.sft_data"
     return {
         "data.train_files": paths.train,
-        # verl would measure a loss on them; the trainer decodes and grades them instead.
-        "data.val_files": None,
+        # The loss on a batch of these is what a merged checkpoint is verified with.
+        "data.val_files": paths.train,
+        "data.val_max_samples": recipe.prompts_per_step,
         "data.train_batch_size": recipe.prompts_per_step,
         "data.micro_batch_size_per_gpu": placement.micro_batch,
         # By sequences: those that are taught may be longer than any that is sampled.
@@ -96,6 +98,7 @@ def _data(cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPath
         "+data.imitates": cell.algorithm.imitates,
         "+data.max_prompt_length": recipe.max_prompt_tokens,
         "+data.think": recipe.think,
+        "+data.seed": cell.seed,
     }
 
 
@@ -113,7 +116,6 @@ def _engine(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides
         "optim.clip_grad": recipe.gradient_clip,
         **optimizer("optim"),
         "engine.strategy": "fsdp2",  # whose checkpoints the job can merge
-        "engine.entropy_from_logits_with_chunking": True,
         **sharding("engine", cell, recipe, placement),
     }
 
@@ -126,14 +128,13 @@ def _trainer(
         "trainer.nnodes": placement.nodes,
         "trainer.n_gpus_per_node": placement.gpus,
         "trainer.total_training_steps": total,
-        "trainer.total_epochs": passes,
-        "trainer.save_freq": save_interval(recipe),
+        # verl takes the data of a run that goes on from the end of a pass for a pass without any.
+        "trainer.total_epochs": passes + 1,
+        "trainer.save_freq": recipe.save_every,
+        "trainer.test_freq": recipe.save_every,
         "trainer.resume_mode": "auto",
         "trainer.default_local_dir": paths.checkpoints,
         "trainer.project_name": "tomrl",
         "trainer.experiment_name": f"{cell.model}-{cell.combination}-sft-{cell.seed}",
-        "trainer.seed": cell.seed,
         "trainer.logger": list(LOGGERS),
-        # What verl knows no name for is read from the job's own description.
-        "+tomrl.folder": paths.folder,
     }

@@ -32,9 +32,7 @@ class Trainer:
 
 
 RL = Trainer("verl.trainer.main_ppo", "ppo_trainer", ("actor_rollout_ref.model",), verl_overrides)
-IMITATION = Trainer(
-    "pipeline.ops.verl.sft_trainer", "sft_trainer_engine", ("model",), sft_overrides
-)
+IMITATION = Trainer("verl.trainer.sft_trainer_ray", "sft_trainer_engine", ("model",), sft_overrides)
 
 
 def trainer_of(algorithm: Algorithm) -> Trainer:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 from transformers import AutoConfig, AutoTokenizer
@@ -21,7 +20,6 @@ from pipeline.ops.cluster.job import NODE_MINUTES, Diagnosis, Job
 from pipeline.ops.cluster.training_job import TrainingJob
 from pipeline.ops.planning.limits import time_limit
 from pipeline.ops.verl.failures import circumstances, judge
-from pipeline.ops.verl.layout import COLUMNS
 from pipeline.ops.verl.overrides import planned
 from pipeline.ops.verl.placement import place
 from pipeline.ops.verl.spec import HELPER_CPUS, RANK_CPUS, JobSpec
@@ -30,7 +28,7 @@ from pipeline.stages.common import CellStage, input_digest
 from pipeline.stages.training import Settings, say_left_out
 from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Outcome
-from pipeline.train.data import CellRows, probed_rows
+from pipeline.train.data import CellRows
 from pipeline.train.schedule import Schedule
 from pipeline.train.shapes import shape_of
 
@@ -66,9 +64,6 @@ class VerlTraining:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
         check_fit(config, tokenizer, rows.read.rows, rows.validation.rows, recipe)
         say_left_out(own.key, rows, cell)
-        # Before they are left out on the cluster.
-        tell = partial(print, f"{own.title}:")
-        probed = probed_rows(inputs / COLUMNS, tokenizer, recipe, tell)
         self._inputs, self.skipped = inputs, rows.train.skipped
         self.total, _ = planned(recipe, len(rows.train.rows))
         self.made_from: Settings = {
@@ -81,7 +76,7 @@ class VerlTraining:
         shape = shape_of(model)
         placement = place(shape, recipe, cell.algorithm, recipe.cluster)
         schedule = Schedule.of(recipe, len(rows.train.rows))
-        asked = len(rows.validation.rows), sum(map(len, probed.values()))
+        asked = len(rows.validation.rows)
         self._time_limit = time_limit(cell, shape, placement, schedule, asked)
         self._spec = JobSpec(
             key=own.key,

@@ -28,14 +28,16 @@ STAND_IN = 1000
 def plans_of_study(path: Path) -> dict[str, Plan]:
     """The plans of a study's first trained cell and of its first that imitates, by cell.
 
-    Cells with a schedule of the learning rate are for the local trainer; verl refuses them by name.
-    A study of nothing else has no plans.
+    Cells with a schedule of the learning rate, and those that imitate and choose the best step, are
+    for the local trainer; verl refuses them by name. A study of nothing else has no plans.
     """
     params = expand(load_study(path))
     trained = {
         key: cell
         for key, cell in params.cells.items()
-        if isinstance(cell, TrainedCell) and cell.train.learning_rate_schedule == "constant"
+        if isinstance(cell, TrainedCell)
+        and cell.train.learning_rate_schedule == "constant"
+        and (cell.algorithm.samples or cell.train.checkpoint == "last")
     }
     if not trained:
         return {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -305,16 +304,6 @@ def test_lora_arrives() -> None:
     half = asked_of_verl("ppo", lora=Lora(), precision="bfloat16", gpu=True)
     assert half.value(f"{ACTOR}.fsdp_config.model_dtype") == "bfloat16"
     assert half.value("critic.fsdp.model_dtype") == "fp32", "it is trained whole"
-
-
-def test_the_columns_of_a_probe_arrive_and_change_nothing_else() -> None:
-    pytest.importorskip("verl")
-    chosen = cell()
-    placement = place(TINY, chosen.train, chosen.algorithm, chosen.train.cluster)
-    probed = verl_overrides(chosen, placement, replace(PATHS, probe="a folder/probe"), rows=20)
-    found = compose_here(probed).value("trainer.v1.sampler.sampler_kwargs.probe")
-    assert found == probed.pop("+trainer.v1.sampler.sampler_kwargs.probe") == "a folder/probe"
-    assert probed == settings()
 
 
 def test_epochs_are_steps() -> None:

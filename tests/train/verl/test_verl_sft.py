@@ -1,10 +1,8 @@
-"""Imitation through verl: the lesson of the local trainer, its settings, batches that go on."""
+"""Imitation through verl: the lesson of the local trainer, its settings, checkpoints, resuming."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,13 +15,13 @@ from pipeline.config.training import Cluster, Lora, Train
 from pipeline.data.codec import write_dataset
 from pipeline.data.imitation import with_responses
 from pipeline.data.prompt import PROMPTS
+from pipeline.formats.files import read_json, remove
 from pipeline.model.tiny import make_tokenizer
-from pipeline.ops.verl.checkpoints import unlogged, whole_steps
+from pipeline.ops.verl.checkpoints import complete, whole_steps
 from pipeline.ops.verl.compose import Composed, compose_here
 from pipeline.ops.verl.layout import PROBE, State
-from pipeline.ops.verl.overrides import planned
 from pipeline.ops.verl.placement import Placement, place
-from pipeline.ops.verl.sft_data import ROW, Lessons
+from pipeline.ops.verl.sft_data import Lessons
 from pipeline.ops.verl.sft_overrides import sft_overrides
 from pipeline.tasks.example import Example
 from pipeline.train.data import imitable, load_rows
@@ -66,16 +64,16 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def lessons(dataset: Path, tokenizer: PreTrainedTokenizerBase, what: Imitated) -> Lessons:
+def lessons(
+    dataset: Path, tokenizer: PreTrainedTokenizerBase, what: Imitated, most: int = -1, seed: int = 7
+) -> Lessons:
     """Build the dataset as verl does, from the section of its own configuration."""
+    from omegaconf import OmegaConf
     from verl.trainer.sft_trainer_ray import create_sft_dataset
 
     found = asked_of_verl(Sft(imitates=what), max_prompt_tokens=400).config["data"]
-    from omegaconf import OmegaConf
-
-    config = OmegaConf.create(found)  # type: ignore[call-overload]
-    built = create_sft_dataset(str(dataset), config, tokenizer, processor=None)
-    assert len(built) == len(built.rows)
+    config = OmegaConf.create({**found, "seed": seed})  # type: ignore[dict-item]
+    built = create_sft_dataset(str(dataset), config, tokenizer, processor=None, max_samples=most)
     return built  # type: ignore[no-any-return]
 
 
@@ -90,17 +88,28 @@ def test_tokens_and_what_is_taught_are_the_local_trainers(
         for row, completion in zip(rows, imitate(tokenizer, rows, what), strict=True)
     ]
     ids, taught = collate(own, 0, torch.device("cpu"))
-    found = lessons(dataset, tokenizer, what)
+    found = lessons(dataset, tokenizer, what, 9)
     assert len(found) == len(own) == count
     for index, lesson in enumerate(own):
         item, length = found[index], len(lesson.tokens)
         assert torch.equal(item["input_ids"], ids[index, :length])
         assert torch.equal(item["loss_mask"].bool(), taught[index, :length])
         assert torch.equal(item["position_ids"], torch.arange(length))
-        assert item[ROW].tolist() == [index]
         learned = tokenizer.decode(item["input_ids"][item["loss_mask"].bool()].tolist())
         assert learned.endswith(f"</answer>{tokenizer.eos_token}")
         assert ("pear" in learned) == (what == "traces")
+
+
+def test_each_seed_has_an_order_of_its_own_and_a_checked_batch_that_of_the_file(
+    dataset: Path, tokenizer: PreTrainedTokenizerBase
+) -> None:
+    pytest.importorskip("verl")
+    in_file = lessons(dataset, tokenizer, "answers", 9).lessons
+    assert lessons(dataset, tokenizer, "answers", 2).lessons == in_file[:2]
+    orders = [lessons(dataset, tokenizer, "answers", seed=seed).lessons for seed in range(4)]
+    assert all(sorted(each, key=in_file.index) == in_file for each in orders)
+    assert len({tuple(each) for each in orders}) > 1
+    assert lessons(dataset, tokenizer, "answers", seed=3).lessons == orders[3]
 
 
 def asked_of_verl(algorithm: Any = SFT, *, gpu: bool = False, **changes: Any) -> Composed:
@@ -111,7 +120,7 @@ def asked_of_verl(algorithm: Any = SFT, *, gpu: bool = False, **changes: Any) ->
 
 def settings(algorithm: Any = SFT, *, gpu: bool = False, **changes: Any) -> dict[str, Any]:
     """The overrides of an imitating cell with a tiny model, or one of 7B."""
-    chosen = cell(algorithm, **changes)
+    chosen = cell(algorithm, **{"checkpoint": "last", **changes})
     return sft_overrides(chosen, placement(chosen.train, gpu=gpu), PATHS, rows=20)
 
 
@@ -130,16 +139,18 @@ def test_verl_accepts_them_in_every_precision(precision: str) -> None:
 
 
 def test_every_value_arrives_under_the_name_that_verl_reads() -> None:
-    found = asked_of_verl(Sft(imitates="rule"), gradient_clip=0.5, validate_every=3)
+    found = asked_of_verl(Sft(imitates="rule"), gradient_clip=0.5, save_every=3)
     expected = {
         "data.train_files": PATHS.train,
-        "data.val_files": None,
+        "data.val_files": PATHS.train,
+        "data.val_max_samples": 8,
         "data.train_batch_size": 8,
         "data.micro_batch_size_per_gpu": 8,
         "data.use_dynamic_bsz": False,
         "data.pad_mode": "no_padding",
         "data.imitates": "rule",
         "data.max_prompt_length": 64,
+        "data.seed": 7,
         "model.path": PATHS.model,
         "model.lora_rank": 0,
         "optim.lr": 1e-6,
@@ -147,13 +158,12 @@ def test_every_value_arrives_under_the_name_that_verl_reads() -> None:
         "engine.seed": 7,
         "engine.mixed_precision.param_dtype": "fp32",
         "trainer.total_training_steps": 5,
-        "trainer.total_epochs": 3,
+        "trainer.total_epochs": 4,
         "trainer.save_freq": 3,
-        "trainer.test_freq": -1,
+        "trainer.test_freq": 3,
         "trainer.resume_mode": "auto",
         "trainer.max_ckpt_to_keep": None,
         "trainer.logger": ["console", "file"],
-        "tomrl.folder": PATHS.folder,
     }
     assert {key: found.value(key) for key in expected} == expected
 
@@ -174,11 +184,12 @@ def test_adapters_arrive() -> None:
 
 # Fields that no imitating cell reads, or that the job and the trainer read for themselves.
 OTHERS = {
-    *("backend", "checkpoint", "device", "groups_per_micro_batch", "gradient_checkpointing"),
+    *("backend", "device", "groups_per_micro_batch", "gradient_checkpointing"),
     *("rollouts", "top_p", "clip_range", "clip_range_high", "dual_clip"),
     *("kl_coefficient", "kl_kind", "kl_in_reward", "entropy_coefficient"),
     "allow_no_answers",  # imitation needs none
-    *("reward", "max_new_tokens"),  # of what is measured: from the job's description
+    *("reward", "validate_every"),  # nothing is measured
+    "max_new_tokens",  # of the placement
 }
 CHANGED: dict[str, Any] = {
     "lora": Lora(rank=4),
@@ -190,7 +201,7 @@ CHANGED: dict[str, Any] = {
     "learning_rate": 3e-6,
     "gradient_clip": 0.5,
     "max_prompt_tokens": 32,
-    "validate_every": 3,
+    "checkpoint": "best",
     "precision": "bfloat16",
     "cluster": Cluster(gpus=2),
     "tokens_per_micro_batch": 170,
@@ -211,8 +222,8 @@ def test_no_field_of_the_recipe_is_ignored(field: str) -> None:
         assert after != before
 
 
-@pytest.mark.parametrize("field", ["aggregation", "updates_per_batch", "temperature"])
-def test_what_verls_loss_cannot_do_is_refused(field: str) -> None:
+@pytest.mark.parametrize("field", ["aggregation", "updates_per_batch", "temperature", "checkpoint"])
+def test_what_verls_trainer_cannot_do_is_refused(field: str) -> None:
     with pytest.raises(UserError, match=f"train.{field}: found {CHANGED[field]}; allowed with sft"):
         settings(**{field: CHANGED[field]})
 
@@ -226,98 +237,69 @@ def test_a_batch_is_shared_out_whole(gpus: int) -> None:
         placement(recipe(cluster=Cluster(gpus=3)), gpu=True)
 
 
-def test_imitation_holds_a_whole_copy_to_measure_with_and_no_reference() -> None:
+def test_imitation_samples_nothing_and_has_no_reference() -> None:
     chosen = recipe(precision="bfloat16", cluster=Cluster(gpus=4))
     found, shape = placement(chosen, gpu=True), QWEN25["7B"]
-    assert found.rollout["rollout weights"] == 2 * shape.parameters
-    copies = {"copies": 4 * 2 * shape.parameters}
-    assert found.host == {**copies, "more while loading": 0, "offloaded": 0}
+    assert found.rollout == found.scoring == {} and found.peaks["sampling"] == 0
     assert found.tensor_parallel == 1
     assert found.update["optimiser"] == 2 * shape.parameters
     thin = placement(chosen.model_copy(update={"lora": Lora(rank=32)}), gpu=True)
-    assert thin.host == {**found.host, "before adapters": 2 * shape.parameters}
+    assert thin.host["before adapters"] == 2 * shape.parameters
     assert 20 * thin.update["optimiser"] < found.update["optimiser"]
 
 
-def test_validation_and_probe_are_measured_under_the_names_of_the_local_trainer(
-    dataset: Path, tokenizer: PreTrainedTokenizerBase, tmp_path: Path
-) -> None:
-    pytest.importorskip("verl")
-    from pipeline.ops.verl.sft_trainer import read_questions
-
-    for name in ("validation.parquet", "probe/order_1.parquet"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(dataset, tmp_path / name)
-    validation, probe = read_questions(tmp_path, tokenizer, recipe(max_prompt_tokens=400))
-    assert {name: len(rows) for name, rows in validation.items()} == {"validation_accuracy": 4}
-    assert {name: len(rows) for name, rows in probe.items()} == {"probe/order_1": 4}
-
-
-def test_a_step_that_was_saved_and_not_logged_is_logged_by_who_goes_on(
+def test_a_checkpoint_is_whole_once_verl_has_saved_it_and_its_loss_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed between both, a run would else have no figures of its first checkpoint."""
-    pytest.importorskip("verl")
-    from pipeline.ops.verl import sft_trainer
-
-    logged: list[tuple[int, dict[str, float]]] = []
-    log = SimpleNamespace(log=lambda data, step: logged.append((step, data)))
-    monkeypatch.setattr(sft_trainer, "Tracking", lambda: log)
-    state = State(tmp_path, "1-a")
-    state.step(2).mkdir(parents=True)
-    (state.checkpoints / PROBE).write_text("[]")
-    attempt = sft_trainer.SftTrainer.__new__(sft_trainer.SftTrainer)
-    attempt.config = SimpleNamespace(
-        trainer=SimpleNamespace(default_local_dir=str(state.checkpoints))
-    )
-    attempt._step = 2, {"tomrl/loss": 0.5, "tomrl/validation_accuracy": 0.25}
-
-    def die() -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(State, "check", lambda _: None)
-    attempt._write, attempt._logprobs = die, lambda _: []
-    with pytest.raises(KeyboardInterrupt):
-        attempt._complete(2)
-    assert whole_steps(state) == [2] and unlogged(state, []) == {2: attempt._step[1]}
-    following = sft_trainer.SftTrainer.__new__(sft_trainer.SftTrainer)
-    following.config, following.resume_global_step = attempt.config, 2
-    following._open_log()
-    assert logged == [attempt._step]
+    state = State(tmp_path, "1-a")
+    for step in (2, 4, 6):
+        state.step(step).mkdir(parents=True)
+    complete(state, {2: 0.5})
+    assert whole_steps(state) == [], "verl has finished none"
+    (state.checkpoints / "latest_checkpointed_iteration.txt").write_text("4")
+    complete(state, {2: 0.5, 4: 0.25, 6: 0.125})
+    assert whole_steps(state) == [2, 4]
+    assert read_json(state.step(4) / PROBE) == {"loss": 0.25}
+    remove(state.step(2))
+    complete(state, {2: 0.5, 4: 9.0})
+    assert whole_steps(state) == [4] and read_json(state.step(4) / PROBE) == {"loss": 0.25}
 
 
-@pytest.mark.parametrize("saved", [1, 2, 3, 4])
-def test_batches_go_on_where_they_were_saved_even_at_the_end_of_a_pass(saved: int) -> None:
+@pytest.mark.parametrize("saved", [1, 2, 3, 4, 5])
+def test_a_run_goes_on_to_its_last_step_from_wherever_it_was_saved(saved: int) -> None:
+    """Also from the end of a pass, where verl goes through a pass without any batches."""
     pytest.importorskip("verl")
     whole, state = _walk(0, None, saved)
     assert state is not None and len(whole) == 6
-    again, _ = _walk(saved, state, saved)
-    assert again == whole[saved:]
     assert len({tuple(rows) for rows in whole}) == 6, "each pass has an order of its own"
+    again, _ = _walk(saved, state, saved)
+    assert len(again) == 6 - saved
+    if saved % 2:
+        assert again == whole[saved:]
 
 
 def _walk(done: int, state: Any, saved: int) -> tuple[list[list[int]], Any]:
     """Take the batches of six steps as verl's loop does; return them and a state."""
     from torch.utils.data import DistributedSampler
-    from verl.utils.dataset.dataset_utils import SFTTensorCollator
-
-    from pipeline.ops.verl.sft_trainer import Batches
-
-    rows = [{ROW: torch.tensor([index]), "ids": torch.arange(index + 1)} for index in range(11)]
-    sampler: DistributedSampler[object] = DistributedSampler(
-        rows, num_replicas=1, rank=0, seed=3, drop_last=True
+    from torchdata.stateful_dataloader import (  # type: ignore[import-untyped]
+        StatefulDataLoader,
     )
-    collate = SFTTensorCollator("no_padding")
-    batches = Batches(rows, batch_size=4, sampler=sampler, collate_fn=collate, drop_last=True)
+
+    rows = [torch.tensor(index) for index in range(11)]
+    sampler: DistributedSampler[object] = DistributedSampler(
+        rows, num_replicas=1, rank=0, drop_last=True
+    )
+    batches = StatefulDataLoader(rows, batch_size=4, sampler=sampler, drop_last=True)
     if state is not None:
         batches.load_state_dict(state)
-    taken = []
-    _, passes = planned(recipe(prompts_per_step=4, steps=6), 11)
-    for number in range(done // len(batches), passes):
+    taken: list[list[int]] = []
+    chosen = cell(SFT, prompts_per_step=4, steps=6, checkpoint="last")
+    found = sft_overrides(chosen, placement(chosen.train, gpu=False), PATHS, rows=11)
+    for number in range(done // len(batches), int(str(found["trainer.total_epochs"]))):
         sampler.set_epoch(number)
         for batch in batches:
-            assert ROW not in batch
-            taken.append(batches.rows)
+            taken.append(batch.tolist())
             if done + len(taken) == saved:
                 state = batches.state_dict()
             if done + len(taken) == 6:

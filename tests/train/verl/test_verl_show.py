@@ -110,7 +110,7 @@ def test_an_override_that_verl_does_not_know(changed: Any) -> None:
 
 def test_a_cell_that_imitates(changed: Any) -> None:
     text = shown(changed("tom-rl", "grid", algorithms=["sft"]))
-    table, command = text.split("python -m pipeline.ops.verl.sft_trainer")
+    table, command = text.split("python -m verl.trainer.sft_trainer_ray")
     assert "  data.custom_cls.name = Lessons" in table
     assert "  +data.imitates=answers \\" in command and "rollout" not in command
 

@@ -22,7 +22,6 @@ PATHS = JobPaths(
     reward="pipeline/reward/verl_entry.py",
     checkpoints="/state/checkpoints",
     validation_dump="/state/validation",
-    folder="a folder",
 )
 TINY = Shape(64, 256, 2, 2, 2, 512, True)
 BASE: dict[str, Any] = {

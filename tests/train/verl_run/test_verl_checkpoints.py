@@ -17,6 +17,7 @@ from pipeline.config.models import TinySize
 from pipeline.formats.files import read_json, write_json
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import WEIGHTS, load_model, save_model, weights_of
+from pipeline.ops.cluster.job_lines import SAVED
 from pipeline.ops.planning.disk import weights
 from pipeline.ops.verl.checkpoints import (
     best_saved,
@@ -131,6 +132,19 @@ def test_other_weights_than_the_trainers_are_refused(model: tuple[State, Path, A
     assert verify(state.root / "out", state, 3, "bfloat16").largest > 1e-4
 
 
+def test_a_checkpoint_of_imitation_is_verified_by_its_loss(model: tuple[State, Path, Any]) -> None:
+    state, base, found = model
+    said = [logprobs(found, s["prompt"], s["response"]) for s in SEQUENCES]
+    write_json(state.step(3) / PROBE, {"loss": -torch.cat(said).mean().item()})
+    weights = weights_of(found)
+    export(weights, base, state.root / "out")
+    assert verify(state.root / "out", state, 3, "float32").largest < 1e-6
+    weights["model.norm.weight"] += 0.1
+    export(weights, base, state.root / "out")
+    with pytest.raises(UserError, match=r"they differ by .*, allowed in float32: 0.0001"):
+        verify(state.root / "out", state, 3, "float32")
+
+
 @pytest.mark.parametrize("wrong", [False, True])
 def test_the_first_checkpoint_is_tried_while_training_goes_on(
     wrong: bool, model: tuple[State, Path, Any], capsys: pytest.CaptureFixture[str]
@@ -151,6 +165,28 @@ def test_the_first_checkpoint_is_tried_while_training_goes_on(
         attempt._try_first(3)
         assert "step 3 can be kept: log-probabilities within" in capsys.readouterr().out
     attempt._try_first(3)  # once is enough
+
+
+def test_saved_steps_are_kept_before_any_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A job that looks rarely finds several steps saved; the next one is not logged yet."""
+    attempt = VerlAttempt.__new__(VerlAttempt)
+    attempt.state, attempt.base, attempt.total = State(tmp_path, "1-a"), tmp_path, 9
+    attempt.seen, attempt.tried = 1, False
+    attempt.spec = SimpleNamespace(cell=SimpleNamespace(keeps=True))
+    attempt.state.folder.mkdir(parents=True)
+    attempt.journal = StepJournal(attempt.state.steps)
+    for step in range(5):
+        attempt.journal.add(Step(step=step, metrics={}, timing={}, at=0.0))
+    for step in range(1, 6):
+        write_json(attempt.state.step(step) / PROBE, {"loss": 0.5})
+    monkeypatch.setattr(attempt, "_keep", lambda _, step: f"kept {step}")
+    attempt._look_at_saved()
+    attempt._look_at_saved()
+    assert read_json(attempt.state.kept) == {str(step): f"kept {step}" for step in (2, 3, 4)}
+    assert capsys.readouterr().out.count(SAVED) == 3
+    assert whole_steps(attempt.state) == [3, 4, 5]
 
 
 def test_who_goes_on_keeps_what_was_saved_and_not_kept(

@@ -30,7 +30,6 @@ from pipeline.train.update import UpdateStatistics
 LOGGED = {
     "tomrl/reward_mean": 0.25,
     "tomrl/length_median": 8.0,
-    "tomrl/probe/order_3": 0.75,
     "actor/entropy": 5.7,
     "actor/pg_clipfrac": 0.0,
     "actor/pg_loss": 7.8e-08,
@@ -66,7 +65,6 @@ def test_a_row_is_renamed_and_timing_stands_apart() -> None:
     assert row.metrics == {
         "reward_mean": 0.25,
         "length_median": 8.0,
-        "probe/order_3": 0.75,
         "loss": 2.5e-05,
         "kl": 0.025,
         "entropy": 5.7,
