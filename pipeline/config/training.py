@@ -57,9 +57,6 @@ class Cluster(Section):
             ``backend: local`` never.
         stall_minutes: The job is stopped when it has made no progress for this time; before its
             first step after 15 minutes at most.
-        host_memory_share: Share of a node's own memory (or of what its container may take) above
-            which a job that has grown saves, ends, and goes on in another attempt; Ray begins to
-            kill at 0.95.
         retries: How many attempts after a failed one may fail in a row without a new checkpoint;
             nothing else tries a cell's job again.
         overrides: More settings of verl, by their dotted names; they win over everything else.
@@ -74,7 +71,6 @@ class Cluster(Section):
     offload: bool | None = None
     time_limit_minutes: float | None = Field(default=None, gt=0)
     stall_minutes: float = Field(default=60, gt=0)
-    host_memory_share: float = Field(default=0.9, gt=0, le=1)
     retries: int = Field(default=2, ge=0)
     overrides: dict[str, bool | int | float | str] = Field(default={})
 

@@ -1,8 +1,8 @@
 """What verl calls back in its trainer, on every kind of machine, through its own plug-in points.
 
 ``MeasuredReplayBuffer`` (``trainer.v1.sampler.custom_sampler``) adds the metrics of a batch of
-rollouts that verl does not log itself, says which are to be imitated, and has the nodes' memory
-watched and the probe's columns measured (:mod:`pipeline.ops.verl.rl_probe`). ``CheckpointProbe``
+rollouts that verl does not log itself, says which are to be imitated, and has the probe's columns
+measured (:mod:`pipeline.ops.verl.rl_probe`). ``CheckpointProbe``
 (``trainer.checkpoint_callback_class``) notes, beside each checkpoint, the log-probabilities that
 the trainer gives to fixed completions. ``Verbatim`` (``reward.reward_manager``) shows the grader a
 response as it is.
@@ -34,7 +34,6 @@ from pipeline.formats.files import read_json, write_json
 from pipeline.formats.records import Figures
 from pipeline.model.weights import EndIds, end_ids_in
 from pipeline.ops.verl.collect import BATCH_PREFIX
-from pipeline.ops.verl.host_memory import watch
 from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
 from pipeline.ops.verl.rl_probe import measure_probe
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
@@ -54,7 +53,6 @@ class MeasuredReplayBuffer(ReplayBuffer):  # type: ignore[misc]
         # The trainer, which verl shows nowhere else, is whose method asks for more prompts.
         trainer = settings["refill_fn"].__self__
         remember_steps(trainer)
-        watch(trainer, self.sampler_kwargs["host_memory_share"])
         if columns := self.sampler_kwargs.get("probe"):
             measure_probe(trainer, Path(columns))
 

@@ -29,7 +29,6 @@ from pipeline.formats.files import read_json, write_json
 from pipeline.formats.records import Figures
 from pipeline.ops.cluster.job_lines import SPEC
 from pipeline.ops.verl.collect import BATCH_PREFIX
-from pipeline.ops.verl.host_memory import Gauges, StepWatch, nodes_of
 from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
 from pipeline.ops.verl.sft_data import ROW
 from pipeline.ops.verl.sft_worker import ENTROPY, MeasuringWorker, SftQuestions, imitation_loss
@@ -95,8 +94,6 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
     def _build_engine(self) -> None:
         sft_trainer_ray.TrainingWorker = MeasuringWorker
         super()._build_engine()
-        nodes = nodes_of(self.resource_pool)
-        self._watch = StepWatch(self._recipe.cluster.host_memory_share, Gauges(nodes))
         self.training_client.set_loss_fn(imitation_loss)
 
     def _build_ckpt_handler(self) -> None:
@@ -106,8 +103,6 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
         def save_whole(step: int) -> None:
             save(step=step)
             self._complete(step)
-            if step < self.total_training_steps:
-                self._watch.before_next()
 
         self.ckpt_handler.save_checkpoint = save_whole
 
@@ -144,14 +139,10 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
 
         A step that is saved is logged once its checkpoint is whole, as verl does in RL.
         """
-        memory, must_save = self._watch.after(step)
-        self._step = step, {**self._trained(data, step), **self._measured(step), **memory}
+        self._step = step, {**self._trained(data, step), **self._measured(step)}
         if step % self.save_freq == 0 or step >= self.total_training_steps:
             return  # verl's loop saves it next
-        if must_save:
-            self.ckpt_handler.save_checkpoint(step=step)
-        else:
-            self._write()
+        self._write()
 
     def _write(self) -> None:
         step, figures = self._step

@@ -43,7 +43,7 @@ START_SECONDS = 900.0
 # Where a cell trains may change between two attempts; what comes of it must not.
 _PLACE = {"accelerator", "memory", "gpus", "node_gpus", "nodes", "tensor_parallel", "offload"}
 _MADE_BY = {"algorithm", "seed", "train", "keeps"}
-_PATIENCE = {"time_limit_minutes", "stall_minutes", "retries", "host_memory_share"}
+_PATIENCE = {"time_limit_minutes", "stall_minutes", "retries"}
 
 
 class VerlTraining:
