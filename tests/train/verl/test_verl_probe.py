@@ -19,7 +19,7 @@ from pipeline.data.codec import write_dataset
 from pipeline.data.prompt import PROMPTS
 from pipeline.model.tiny import make_tokenizer
 from pipeline.ops.cluster.job_lines import SPEC
-from pipeline.ops.verl.compose import compose_here
+from pipeline.ops.verl.compose import compose
 from pipeline.ops.verl.job import VerlAttempt
 from pipeline.ops.verl.journal import LoggedStep
 from pipeline.ops.verl.layout import COLUMNS, State
@@ -151,7 +151,7 @@ def trainer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Trainer:
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", folder / "cache")
     chosen = spec(folder)
     overrides = verl_overrides(chosen.cell, chosen.placement, PATHS, ROWS)
-    config: Any = compose_here(overrides).value("data")
+    config: Any = compose(overrides).value("data")
     tokenizer = AutoTokenizer.from_pretrained(folder / "tokenizer")
     return Trainer(OmegaConf.create(config), tokenizer)
 

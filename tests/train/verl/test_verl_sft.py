@@ -19,7 +19,7 @@ from pipeline.data.imitation import with_responses
 from pipeline.data.prompt import PROMPTS
 from pipeline.model.tiny import make_tokenizer
 from pipeline.ops.verl.checkpoints import unlogged, whole_steps
-from pipeline.ops.verl.compose import Composed, compose_here
+from pipeline.ops.verl.compose import Composed, compose
 from pipeline.ops.verl.layout import PROBE, State
 from pipeline.ops.verl.overrides import planned
 from pipeline.ops.verl.placement import Placement, place
@@ -106,7 +106,7 @@ def test_tokens_and_what_is_taught_are_the_local_trainers(
 def asked_of_verl(algorithm: Any = SFT, *, gpu: bool = False, **changes: Any) -> Composed:
     """Compose and validate with the real verl."""
     pytest.importorskip("verl")
-    return compose_here(settings(algorithm, gpu=gpu, **changes), "sft_trainer_engine")
+    return compose(settings(algorithm, gpu=gpu, **changes), "sft_trainer_engine")
 
 
 def settings(algorithm: Any = SFT, *, gpu: bool = False, **changes: Any) -> dict[str, Any]:
