@@ -22,8 +22,8 @@ def main(stage: Stage) -> None:
     results = collect(stage.params, stage.root)
     target = stage.root / "reports" / stage.study
     write(stage, results, target)
-    keep = cast(Callable[[Stage, Results, Path], None], KEEPER.load())
-    keep(stage, results, target)
+    keep = cast(Callable[[Stage], None], KEEPER.load())
+    keep(stage)
     print(f"report: {(target / 'index.html').relative_to(stage.root)}")
 
 

@@ -55,7 +55,7 @@ class Catalogue:
                 self._cell(key, tracker, again)
             self._models()
             if again:
-                self._report()
+                send_report(self.parent, self.root / "reports" / self.params.study.name)
         except UserError:
             raise
         except Exception as error:
@@ -111,15 +111,15 @@ class Catalogue:
                 tags=tags,
             )
 
-    def _report(self) -> None:
-        """Send the report with the accuracies in it, if there is one."""
-        from pipeline.analysis.packed import PARTS
 
-        folder = self.root / "reports" / self.params.study.name
-        if not (folder / "index.html").is_file():
-            return
-        figures = read_json(folder / "metrics.json")
-        self.parent.step("accuracy", 0, figures, (folder / "metrics.json").stat().st_mtime)
-        for path in sorted(folder.iterdir()):
-            if path.name != PARTS:  # MLflow shows a page without the files beside it
-                self.parent.artifact(path, path.name if path.is_dir() else None)
+def send_report(tracker: Tracker, folder: Path) -> None:
+    """Send a report to the run of its study, with the accuracies in it, if there is one."""
+    from pipeline.analysis.packed import PARTS
+
+    figures = folder / "metrics.json"
+    if not figures.is_file():
+        return
+    tracker.step("accuracy", 0, read_json(figures), figures.stat().st_mtime)
+    for path in sorted(folder.iterdir()):
+        if path.name != PARTS:  # MLflow shows a page without the files beside it
+            tracker.artifact(path, path.name if path.is_dir() else None)
