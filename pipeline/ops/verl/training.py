@@ -34,9 +34,6 @@ from pipeline.train.data import CellRows, probed_rows
 from pipeline.train.schedule import Schedule
 from pipeline.train.shapes import shape_of
 
-REQUIRES = {"verl": "==0.9.1", "transfer_queue": ">=0.1.10", "torch": "", "transformers": ""}
-"""What the job's environment must have, by module."""
-
 START_SECONDS = 900.0
 """Without progress, between a job's accelerators and its first step: then it has hung."""
 
@@ -127,8 +124,6 @@ class VerlTraining:
             stall_limit=60 * cluster.stall_minutes,
             start_limit=START_SECONDS,
             retries=cluster.retries,
-            requires=REQUIRES,
-            shares=(Path(self._spec.weights) / self._spec.base, self.work),
         )
 
     def _environment(self) -> dict[str, str]:
