@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5286,
     "pipeline/train": 2450,
     "scripts": 300,
-    "tests": 35683,
+    "tests": 35684,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
 same commit."""
