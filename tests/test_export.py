@@ -73,28 +73,9 @@ def test_inspect_logs_hold_every_answer(study: Path) -> None:
     assert orders == {0, 1, 2, 3, None}
 
 
-def test_lm_eval_samples_hold_every_answer(study: Path) -> None:
-    run("lm-eval", "nano-hi", "--to", "out")
-    (path,) = study.glob("out/mini__nano-hi/results_*.json")
-    results = json.loads(path.read_text())
-    time = path.stem.removeprefix("results_")
-    assert set(results["results"]) == COLUMNS
-    for column in COLUMNS:
-        grades, scores = recorded(study, "nano-hi", column)
-        text = (path.parent / f"samples_{column}_{time}.jsonl").read_text()
-        rows = [json.loads(line) for line in text.splitlines()]
-        assert [row["doc"]["id"] for row in rows] == list(grades["id"])
-        assert [row["acc"] == 1.0 for row in rows] == list(grades["correct"])
-        assert [row["resps"][0][0] for row in rows] == list(grades["response"])
-        assert results["results"][column]["acc,none"] == scores["accuracy"]
-        messages = json.loads(rows[0]["arguments"]["gen_args_0"]["arg_0"])
-        assert rows[0]["doc"]["question"] in messages[-1]["content"]
-
-
-@pytest.mark.parametrize("kind", ["inspect", "lm-eval"])
-def test_the_same_results_give_the_same_bytes(study: Path, kind: str) -> None:
-    run(kind, "--to", "one")
-    run(kind, "mini/nano-hi", "nano-base", "nano-hi", "--to", "two")
+def test_the_same_results_give_the_same_bytes(study: Path) -> None:
+    run("inspect", "--to", "one")
+    run("inspect", "mini/nano-hi", "nano-base", "nano-hi", "--to", "two")
     one, two = contents(study / "one"), contents(study / "two")
     del one[NOTE], two[NOTE]
     assert one == two
@@ -120,7 +101,7 @@ def test_only_an_export_is_replaced(study: Path) -> None:
     with pytest.raises(UserError, match="runs holds other files"):
         run("inspect", "--to", "runs", "--force")
     with pytest.raises(UserError, match="params.yaml is not a folder"):
-        run("lm-eval", "--to", "params.yaml", "--force")
+        run("inspect", "--to", "params.yaml", "--force")
 
 
 def test_what_is_not_there_is_said(study: Path) -> None:

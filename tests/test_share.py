@@ -14,25 +14,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
-from pipeline.config.training import Lora
 from pipeline.data.codec import read_dataset
 from pipeline.data.fresh import fresh
-from pipeline.engine.device import cast_linear
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.runner import Asking, prompts_of
-from pipeline.formats.files import file_digest, read_json, read_lines
+from pipeline.formats.files import read_json, read_lines
 from pipeline.judge.recorded import read_suite
 from pipeline.model.chat import encode_prompt
-from pipeline.model.weights import load_weights
-from pipeline.ops.share.adapter import write_adapter
-from pipeline.ops.share.data import CROISSANT
 from pipeline.ops.share.licences import licences
-from pipeline.train.lora import LoraLearner
 from tests.conftest import PROJECT, type_command
 from tests.data.test_fresh import DRAWN
 from tests.model.receiving_hub import TOKEN, ReceivingHub
@@ -137,45 +131,6 @@ def test_what_a_hub_refuses_is_said(tmp_path: Path, hub: ReceivingHub) -> None:
         assert words in line
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_an_adapter_makes_the_trained_model_of_its_base(precision: str, tmp_path: Path) -> None:
-    from peft import PeftModel
-
-    config = Qwen2Config(
-        vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
-        num_attention_heads=2, num_key_value_heads=1, tie_word_embeddings=True,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    base = Qwen2ForCausalLM(config).eval()
-    base.save_pretrained(tmp_path / "base")
-    model = Qwen2ForCausalLM.from_pretrained(tmp_path / "base").eval()
-    lora = Lora(rank=4, alpha=8)
-    cast_linear(base, precision)
-    learner = LoraLearner.with_adapters(model, base, lora, 1e-3, seed=0)
-    learner.set_weights({n: torch.randn_like(w) / 10 for n, w in learner.weights().items()})
-    trained = Qwen2ForCausalLM.from_pretrained(tmp_path / "base").eval()
-    load_weights(trained, learner.stored())
-    trained.save_pretrained(tmp_path / "trained")
-    folders = tmp_path / "base", tmp_path / "trained"
-    write_adapter(tmp_path / "adapter", *folders, lora, "base", precision)
-    again = Qwen2ForCausalLM.from_pretrained(tmp_path / "base")
-    loaded = PeftModel.from_pretrained(again, tmp_path / "adapter").eval()
-    tokens = torch.arange(24).reshape(2, 12)
-    with torch.no_grad():
-        expected, found = trained(tokens).logits, loaded(tokens).logits
-        before = Qwen2ForCausalLM.from_pretrained(tmp_path / "base")(tokens).logits
-    far = (found - expected).abs().max()
-    assert far < (1e-4 if precision == "float32" else 1e-2) < (before - expected).abs().max() / 5
-    write_adapter(tmp_path / "same", tmp_path / "base", tmp_path / "base", lora, "base")
-    again = Qwen2ForCausalLM.from_pretrained(tmp_path / "base")
-    untrained = PeftModel.from_pretrained(again, tmp_path / "same").eval()
-    with torch.no_grad():
-        assert torch.equal(untrained(tokens).logits, before)
-    narrow = Lora(rank=2, alpha=8)
-    with pytest.raises(UserError, match="differs from the base model in more than an adapter"):
-        write_adapter(tmp_path / "two", *folders, narrow, "base", precision)
-
-
 def test_datasets_loads_what_the_study_has(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,18 +146,6 @@ def test_datasets_loads_what_the_study_has(
         rows = read_dataset(study / f"data/mini/combos/hi/{split}.parquet")
         assert [row["extra_info"]["id"] for row in loaded[split]] == [r.example.id for r in rows]
         assert [row["prompt"] for row in loaded[split]] == [list(r.prompt) for r in rows]
-    described = read_json(study / "out" / CROISSANT)
-    files = {each["@id"]: each for each in described["distribution"]}
-    assert len(files) == len(list((study / "out").rglob("*.parquet")))
-    for each in files.values():
-        assert file_digest(study / "out" / each["contentUrl"]) == each["sha256"]
-    columns = {
-        (field["source"]["fileObject"]["@id"], field["source"]["extract"]["column"])
-        for record in described["recordSet"]
-        for field in record["field"]
-        if "source" in field
-    }
-    assert ("suite-hi_tom_order_3-test", "answer") in columns
 
 
 _DRAWS = """

@@ -67,14 +67,21 @@ def shown(root: Path) -> dict[str, float]:
     ],
 )
 def test_a_stage_that_takes_long_is_shown_while_it_works_and_as_it_ends(
-    root: Path, params: Params, error: BaseException | None, status: str
+    root: Path,
+    params: Params,
+    error: BaseException | None,
+    status: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.1")
+
     def work() -> None:
         with followed(Stage("train", root, params).of(KEY), patience=0.2) as said:
             said.step("train", 1, {"accuracy": 0.25}, at=1.0)
             assert until(lambda: shown(root).get("train/accuracy") == 0.25)
             said.step("train", 2, {"accuracy": 0.5}, at=2.0)
             assert until(lambda: shown(root).get("train/accuracy") == 0.5)
+            assert until(lambda: shown(root).get("system/system_memory_usage_megabytes", 0) > 0)
             if error is not None:
                 raise error
 

@@ -94,34 +94,6 @@ def export_inspect(
     )
 
 
-@app.command(
-    "lm-eval",
-    epilog="Example: tomrl export lm-eval --to lm-eval-results",
-)
-def export_lm_eval(
-    cells: CellsArgument = None, *, to: ToOption, force: ForceOption = False
-) -> None:
-    """Write results and samples as lm-evaluation-harness does with `--log_samples`.
-
-    A folder for each cell holds `results_TIME.json` and a `samples_COLUMN_TIME.jsonl` for each
-    column. `acc` is the benchmark's published rule with the standard error of the interval by
-    story, `exact_match` the strict rule; prompts are chat messages as JSON.
-    """
-    from pipeline.analysis.export.lm_eval import folder_name, results, samples, time_of
-    from pipeline.formats.files import write_json, write_lines
-
-    def write(folder: Path, columns: Sequence[Column]) -> int:
-        place, time = folder / folder_name(columns[0]), time_of(columns)
-        write_json(place / f"results_{time}.json", results(columns))
-        for column in columns:
-            write_lines(place / f"samples_{column.name}_{time}.jsonl", samples(column))
-        return len(columns)
-
-    note = "results and samples in the format of lm-evaluation-harness"
-    count = _export(cells or [], to, force, write, note)
-    Terminal().say(f"{counted(count, 'column')} of samples in {to}, with the results of each cell")
-
-
 @app.command("model", epilog="Example: tomrl export model nano-cued --to nano-cued")
 def export_model(
     cell: Annotated[
@@ -141,8 +113,7 @@ def export_model(
     """Write a cell's model as transformers, vLLM and others load it, with a card.
 
     The card says what the model was shown, what its answers follow, and what rules reach that learn
-    nothing. Where LoRA was used, the folder `adapter` holds a PEFT adapter. The hub is that of
-    HF_ENDPOINT, the token that of HF_TOKEN.
+    nothing. The hub is that of HF_ENDPOINT, the token that of HF_TOKEN.
     """
     from pipeline.analysis.collect import collect
     from pipeline.ops.share.model import check_name, push_folder, write_model
@@ -169,8 +140,7 @@ def export_data(
 ) -> None:
     """Write a study's training sets and suite as `datasets.load_dataset` reads them.
 
-    With a card, and Croissant metadata in `croissant.json`. Sets that may not be passed on are
-    refused.
+    With a card. Sets that may not be passed on are refused.
     """
     from pipeline.ops.share.data import write_data
 

@@ -54,8 +54,6 @@ class Cluster(Section):
             accelerators; by default three times the plan's estimate, an hour at least, and
             none for ``backend: local``.
         stall_minutes: Limit on the time without progress; before the first step 15 minutes at most.
-        host_memory_share: Share of host memory (or the container's limit) above which a growing job
-            saves, ends, and resumes in another attempt; Ray begins to kill at 0.95.
         retries: Consecutive failed attempts without a new checkpoint before giving up; nothing else
             retries a cell's job.
         overrides: Further settings of verl by dotted name, with highest precedence.
@@ -70,7 +68,6 @@ class Cluster(Section):
     offload: bool | None = None
     time_limit_minutes: float | None = Field(default=None, gt=0)
     stall_minutes: float = Field(default=60, gt=0)
-    host_memory_share: float = Field(default=0.9, gt=0, le=1)
     retries: int = Field(default=2, ge=0)
     overrides: dict[str, bool | int | float | str] = Field(default={})
 

@@ -25,8 +25,8 @@ def main(stage: Stage) -> None:
     write(stage, results, target)
     with replacing(stage.root / "results" / stage.study) as small:
         write_small_files(results, target, small)
-    keep = cast(Callable[[Stage, Results, Path], None], KEEPER.load())
-    keep(stage, results, target)
+    keep = cast(Callable[[Stage], None], KEEPER.load())
+    keep(stage)
     print(f"report: {(target / 'index.html').relative_to(stage.root)}")
 
 

@@ -15,7 +15,7 @@ import torch
 
 from pipeline.base.errors import UserError
 from pipeline.engine.device import own_gpu
-from pipeline.ops.cluster.client import Address, check_processors, connect
+from pipeline.ops.cluster.client import Address, check_room, connect
 from pipeline.ops.cluster.gpus import leased, visible
 from pipeline.ops.cluster.run import run_job
 from tests.cluster.conftest import CPUS, Heard, MakeJob
@@ -116,6 +116,8 @@ def test_a_private_head_offers_what_it_was_given(
 def test_too_few_processors_are_refused_with_numbers(head: Address, make_job: MakeJob) -> None:
     """verl would wait for ever for cores of Ray's that are not there."""
     job = make_job("pass", gpus=1, helper_cpus=CPUS, rank_cpus=3)
-    with pytest.raises(UserError, match=rf"needs {CPUS + 3} CPUs .*cluster has {CPUS} \({CPUS}\)"):
-        check_processors(connect(head), head, job)
-    check_processors(connect(head), head, make_job("pass", helper_cpus=5, rank_cpus=3))
+    with pytest.raises(
+        UserError, match=rf"{CPUS + 3} CPUs in all; .* have: 2 GPUs and {CPUS} CPUs"
+    ):
+        check_room(connect(head), job)
+    check_room(connect(head), make_job("pass", helper_cpus=5, rank_cpus=3))

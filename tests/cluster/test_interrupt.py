@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipeline.base.errors import UserError
+from pipeline.base.errors import TransientError, UserError
 from pipeline.ops.cluster import client, follow
 from pipeline.ops.cluster.client import Address, Client
 from pipeline.ops.cluster.head import LONGEST_FOLDER
@@ -147,14 +147,9 @@ def test_a_private_head_that_dies_is_not_waited_for(
                     if own and process.name() == "raylet":
                         process.kill()
 
-    ended = run_job(make_job(SLEEP, retries=1), on_line=kill_its_head, is_progress=lambda _: True)
-    why = "the private Ray head of this machine has ended before the job; what ended by itself"
-    assert (ended.status, ended.attempts) == ("failed", 2)
-    assert f"{why}: raylet (exit code=-9" in ended.message
-    assert any("raylet.out tail" in line for line in heard.lines), (
-        "what Ray says of its end is kept"
-    )
-    assert len(set(folders)) == 2
+    with pytest.raises(TransientError, match="private Ray head of this machine has ended before"):
+        run_job(make_job(SLEEP, retries=1), on_line=kill_its_head, is_progress=lambda _: True)
+    assert len(set(folders)) == 1
     assert until(lambda: not any(folder.exists() for folder in folders))
 
 
@@ -209,14 +204,3 @@ def test_an_engine_environment_that_is_not_there(
     with pytest.raises(UserError, match=r"^TOMRL_ENGINE_PYTHON=/nowhere/python: no such") as error:
         heard.run(make_job(""))
     assert "make test-engines" in str(error.value)
-
-
-def test_an_engine_environment_without_verl(
-    make_job: MakeJob, heard: Heard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TOMRL_ENGINE_PYTHON", sys.executable)
-    with pytest.raises(UserError) as refused:
-        heard.run(make_job("", requires={"verl_of_nobody": "==0.9.1"}))
-    message = str(refused.value)
-    assert f"the engine environment ({sys.executable}) does not fit" in message
-    assert "verl_of_nobody cannot be imported (ModuleNotFoundError" in message

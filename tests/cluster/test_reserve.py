@@ -47,7 +47,7 @@ RESERVE = """
 
     def hold():
         nodes, gpus, until = int(sys.argv[1]), int(sys.argv[2]), pathlib.Path(sys.argv[3])
-        with reserved(nodes, gpus, gpus):
+        with reserved(nodes, gpus, gpus, sys.argv[4:]):
             print("step 1", flush=True)
             while not until.exists():
                 time.sleep(0.1)
@@ -222,6 +222,16 @@ def test_what_fits_on_no_node_waits_and_holds_nothing(
     assert until(lambda: nodes.free_accelerators() == [4, 4, 0])
 
 
+def test_a_node_that_does_not_see_a_folder_is_named(
+    nodes: Client, make_job: MakeJob, tmp_path: Path
+) -> None:
+    (end := tmp_path / "end").touch()
+    unseen = tmp_path / "unseen"
+    words = ("2", "1", str(end), str(tmp_path), str(unseen))
+    with pytest.raises(UserError, match=rf"^{unseen} is not on the node .*: the checkout must"):
+        Heard().run(make_job(RESERVE, *words, nodes=2, gpus=1))
+
+
 @pytest.mark.nightly
 def test_ranks_of_verl_have_an_accelerator_each_of_what_is_reserved(
     nodes: Client, make_job: MakeJob, heard: Heard
@@ -271,7 +281,7 @@ def test_a_cluster_grows_with_what_its_jobs_need(
 
     with monkeypatch.context() as patch:
         patch.delenv(NODE_MINUTES)
-        with pytest.raises(UserError, match=r"cluster has 0 GPUs.* set TOMRL_NODE_MIN"):
+        with pytest.raises(UserError, match=r"have: 0 GPUs.* set TOMRL_NODE_MIN"):
             Heard().run(reserving(1, 1, "0"))
     with pytest.raises(UserError, match=r"1 node with 2 GPUs each did not come within 0\.01 min"):
         Heard().run(reserving(1, 2, "0.01"))

@@ -321,7 +321,7 @@ async def rewards(folder: Path) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for preset in REWARDS:
         config = OmegaConf.create(_reward_config(preset))
-        for key, value in hooks("", 0.9).items():
+        for key, value in hooks("").items():
             if key.startswith("reward."):
                 OmegaConf.update(config, key, value)
         manager = load_reward_manager(config, tokenizer)

@@ -2,7 +2,7 @@
 
 ``python environments.py verifiers|trl|inspect|lm-eval PACKAGE`` reads answers as JSON, pairs of a
 question's place and a response, and prints what the strict and the published rule say of each, and
-what it earns. For ``croissant`` it reads the metadata in the folder, and counts rows.
+what it earns.
 """
 
 from __future__ import annotations
@@ -111,20 +111,9 @@ def _tasks(loaded: Any) -> list[Any]:
     return [loaded] if hasattr(loaded, "process_results") else []
 
 
-def croissant(folder: str) -> dict[str, int]:
-    """The rows of each record set, as mlcroissant reads them."""
-    from mlcroissant import Dataset
-
-    found = Dataset(f"{folder}/croissant.json")
-    return {each.id: len(list(found.records(each.id))) for each in found.metadata.record_sets}
-
-
 if __name__ == "__main__":
     library, place = sys.argv[1:3]
-    if library == "croissant":
-        print(json.dumps(croissant(place)))
-    else:
-        (package,) = (each.name for each in Path(place).iterdir() if each.is_dir())
-        sys.path.insert(0, place)
-        score = {"verifiers": verifiers, "trl": trl, "inspect": inspect, "lm-eval": lm_eval}
-        print(json.dumps(score[library](import_module(package), json.load(sys.stdin))))
+    (package,) = (each.name for each in Path(place).iterdir() if each.is_dir())
+    sys.path.insert(0, place)
+    score = {"verifiers": verifiers, "trl": trl, "inspect": inspect, "lm-eval": lm_eval}
+    print(json.dumps(score[library](import_module(package), json.load(sys.stdin))))

@@ -1,13 +1,12 @@
 """Opens exports with the tools that they are for; run by the interpreter of ``.venv-export``.
 
-``python opened.py inspect|lm-eval FOLDER`` prints as JSON what the tool sees.
+``python opened.py FOLDER`` prints as JSON what the tool sees.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 
@@ -36,26 +35,5 @@ def inspect(folder: str) -> Any:
     }
 
 
-def lm_eval(folder: str) -> Any:
-    """The files of a folder as lm_eval finds them, checks them and prints them."""
-    from datasets import load_dataset
-    from lm_eval import utils
-    from lm_eval.result_schema import SampleResult
-    from pydantic import TypeAdapter
-
-    files = [str(path) for path in Path(folder).rglob("*") if path.is_file()]
-    samples = utils.get_sample_results_filenames(files)
-    rows = {}
-    for path in samples:
-        lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
-        TypeAdapter(list[SampleResult]).validate_python(lines, strict=True)
-        rows[utils.get_file_task_name(Path(path).name)] = len(lines)
-    results = json.loads(
-        Path(utils.get_latest_filename(utils.get_results_filenames(files))).read_text()
-    )
-    loaded = load_dataset("json", data_files=samples, split="train", cache_dir=f"{folder}/../cache")
-    return {"rows": rows, "table": utils.make_table(results), "loaded": len(loaded)}
-
-
 if __name__ == "__main__":
-    print(json.dumps({"inspect": inspect, "lm-eval": lm_eval}[sys.argv[1]](sys.argv[2])))
+    print(json.dumps(inspect(sys.argv[1])))

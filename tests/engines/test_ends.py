@@ -8,8 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipeline.formats.files import read_lines, replacing
-from pipeline.ops.verl.host_memory import CGROUP_VARIABLE
+from pipeline.formats.files import read_lines
 from tests.conftest import type_command
 from tests.engines.conftest import GRPO, STEPS, Start, edit_params, own_checkout, saved_steps
 
@@ -105,39 +104,6 @@ def test_a_node_out_of_memory_names_the_parameter(checkout: Path) -> None:
     assert done.returncode == 2
     assert "too little memory of its own" in done.stderr
     assert f"cells.{GRPO}.train.cluster.nodes (now 1)" in done.stderr
-
-
-@pytest.mark.nightly
-def test_a_job_whose_memory_has_grown_saves_and_goes_on(
-    checkout: Path, start: Start, tmp_path: Path
-) -> None:
-    group = tmp_path / "group"
-    hold(group, 0.5)
-    command = start(checkout, *STAGE, **{CGROUP_VARIABLE: str(group)})
-    command.wait_until(lambda: 2 in saved_steps(checkout))  # so that step 1 was measured
-    hold(group, 0.95)
-    command.wait_until(lambda: "cluster: attempt 1 failed: host memory growth" in command.output)
-    hold(group, 0.5)
-    assert command.wait() == 0, command.output
-    shown = command.output
-    stopped = int(shown.partition("goes on after step ")[2].split()[0])
-    assert 2 <= stopped < STEPS and f"goes on after step {stopped} of {STEPS}" in shown
-    rows = read_lines(checkout / "runs/mini" / GRPO / "train/metrics.jsonl")
-    assert [row["step"] for row in rows] == list(range(STEPS + 1))
-    timing = read_lines(checkout / "logs/mini" / GRPO / "train/timing.jsonl")
-    assert [row["host_memory_share"] for row in timing if row["step"] == stopped] == [
-        pytest.approx(0.95)
-    ]
-
-
-def hold(group: Path, share: float) -> None:
-    """Write what the kernel would show of a control group of which so much is held."""
-    limit = 2**30
-    group.mkdir(exist_ok=True)
-    shown = {"memory.max": limit, "memory.current": round(share * limit)}
-    for name, content in {**shown, "memory.stat": "inactive_file 0"}.items():
-        with replacing(group / name) as temporary:
-            temporary.write_text(f"{content}\n")
 
 
 @pytest.mark.nightly

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyarrow import parquet  # type: ignore[import-untyped]
 
 from pipeline.formats.files import read_lines
 from pipeline.tasks import registry
@@ -25,9 +24,8 @@ ENVIRONMENTS = {
     "trl": "engines",
     "inspect": "export",
     "lm-eval": "export",
-    "croissant": "export",
 }
-MODULES = {"lm-eval": "lm_eval", "inspect": "inspect_ai", "croissant": "mlcroissant"}
+MODULES = {"lm-eval": "lm_eval", "inspect": "inspect_ai"}
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 
 
@@ -107,13 +105,6 @@ def test_trl_takes_a_step(
     said = [(place, f"<think>{text}") for place, text in answers]
     earned = scored("trl", package, said, str(model))
     assert earned == [paid for *_, paid in expected(rows, answers)]
-
-
-def test_croissant_is_read_by_its_own_library(reproduced: Path, tmp_path: Path) -> None:
-    folder = exported(reproduced, tmp_path, "data")
-    files = {path.relative_to(folder) for path in folder.rglob("*.parquet")}
-    sizes = sorted(parquet.read_metadata(folder / path).num_rows for path in files)
-    assert sorted(scored("croissant", folder, None).values()) == sizes
 
 
 class Answering(Quiet):

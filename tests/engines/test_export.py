@@ -48,16 +48,18 @@ def scores(answered: Path) -> Scores:
     return {column: each for found in tasks for column, each in found.items()}
 
 
-def exported(checkout: Path, kind: str, folder: Path) -> Path:
-    done = type_command(checkout, folder.parent, "tomrl", "export", kind, CELL, "--to", str(folder))
+def exported(checkout: Path, folder: Path) -> Path:
+    done = type_command(
+        checkout, folder.parent, "tomrl", "export", "inspect", CELL, "--to", str(folder)
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
 
-def opened(kind: str, folder: Path) -> Any:
+def opened(folder: Path) -> Any:
     reader = Path(__file__).with_name("opened.py")
     done = subprocess.run(
-        [str(TOOLS / "python"), str(reader), kind, str(folder)],
+        [str(TOOLS / "python"), str(reader), str(folder)],
         env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"},
         capture_output=True,
         text=True,
@@ -68,7 +70,7 @@ def opened(kind: str, folder: Path) -> Any:
 
 
 def test_inspect_reads_its_logs(answered: Path, scores: Scores, tmp_path: Path) -> None:
-    seen = opened("inspect", exported(answered, "inspect", tmp_path / "logs"))
+    seen = opened(exported(answered, tmp_path / "logs"))
     assert {log["task"] for log in seen["logs"]} == set(scores) == COLUMNS
     assert {log["model"] for log in seen["logs"]} == {f"mini/{CELL}"}
     for log in seen["logs"]:
@@ -82,7 +84,7 @@ def test_inspect_reads_its_logs(answered: Path, scores: Scores, tmp_path: Path) 
 
 
 def test_inspect_view_serves_the_logs(answered: Path, tmp_path: Path) -> None:
-    folder = exported(answered, "inspect", tmp_path / "logs")
+    folder = exported(answered, tmp_path / "logs")
     (port,) = free_ports(1)
     command = [str(TOOLS / "inspect"), "view", "start", "--log-dir", str(folder)]
     log, address = tmp_path / "view.log", f"http://127.0.0.1:{port}"
@@ -103,12 +105,3 @@ def test_inspect_view_serves_the_logs(answered: Path, tmp_path: Path) -> None:
         finally:
             server.kill()
             server.wait()
-
-
-def test_lm_eval_reads_its_samples(answered: Path, scores: Scores, tmp_path: Path) -> None:
-    seen = opened("lm-eval", exported(answered, "lm-eval", tmp_path / "results"))
-    assert seen["rows"] == {column: each["count"] for column, each in scores.items()}
-    assert seen["loaded"] == sum(each["count"] for each in scores.values())
-    rows = [[cell.strip() for cell in line.split("|")] for line in seen["table"].splitlines()]
-    shown = {row[1]: row[7] for row in rows if len(row) > 7 and row[5] == "acc"}
-    assert shown == {column: f"{each['accuracy']:.4f}" for column, each in scores.items()}

@@ -1,26 +1,22 @@
-"""Exported models in what loads them: vLLM as it is typed, transformers, and PEFT's adapters."""
+"""Exported models in what loads them: vLLM as it is typed."""
 
 from __future__ import annotations
 
 import json
-import shutil
 import urllib.request
 from pathlib import Path
 
 import pandas as pd
 import pytest
-import torch
-from peft import PeftModel
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoTokenizer
 
 from pipeline.base.ports import free_ports
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.runner import Asking, prompts_of
-from pipeline.formats.files import read_json
 from pipeline.judge.recorded import read_suite
-from tests.conftest import PROJECT, edited, type_command
+from tests.conftest import PROJECT, type_command
 from tests.engines.test_served import running, shown
 
 CELL, COLUMN, ASKED = "nano-hi", "hi_tom_orders_0_2", 20
@@ -79,24 +75,3 @@ def test_vllm_serves_an_exported_model(
     assert [shown(each["text"]) for each in choices] == [
         shown(said[example.id]) for example in examples
     ]
-
-
-def test_peft_makes_the_trained_model_of_its_base(reproduced: Path, tmp_path: Path) -> None:
-    checkout = shutil.copytree(reproduced, tmp_path / "study", symlinks=True)
-    with edited(checkout / "params.yaml") as content:
-        recipe = {"steps": 3, "learning_rate": 0.01, "rollouts": 4, "reward": "random"}
-        content["cells"][CELL]["train"] = {"lora": LORA, **recipe}
-    typed(checkout, "dvc", "repro", f"judge@{CELL}")
-    for cell, name in ((f"{CELL}@last", "trained"), ("nano-base", "base")):
-        typed(checkout, "tomrl", "export", "model", cell, "--to", name)
-    trained, base = (
-        AutoModelForCausalLM.from_pretrained(checkout / name).eval() for name in ("trained", "base")
-    )
-    tokens = torch.arange(5, 45).reshape(2, 20)
-    with torch.no_grad():
-        expected, before = trained(tokens).logits, base(tokens).logits
-        adapted = PeftModel.from_pretrained(base, checkout / "trained" / "adapter").eval()
-        assert torch.allclose(adapted(tokens).logits, expected, atol=1e-3)
-    assert not torch.allclose(before, expected, atol=1e-2)
-    config = read_json(checkout / "trained" / "adapter" / "adapter_config.json")
-    assert (config["r"], config["lora_alpha"]) == (LORA["rank"], LORA["alpha"])

@@ -264,7 +264,8 @@ def test_a_model_that_the_node_does_not_see(
 
 
 def test_a_worker_ends_with_the_stage_that_started_it(tmp_path: Path) -> None:
-    (tmp_path / "request.json").write_text(json.dumps({"output": str(tmp_path / "out.jsonl")}))
+    request = {"model": str(tmp_path), "output": str(tmp_path / "out.jsonl")}
+    (tmp_path / "request.json").write_text(json.dumps(request))
     os.mkfifo(tmp_path / "prompts.jsonl")  # reading it takes as long as a model would
     worker = subprocess.Popen(
         [sys.executable, vllm_worker.__file__, str(tmp_path), vllm_worker.WITH_INPUT],

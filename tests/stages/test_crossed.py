@@ -133,15 +133,12 @@ def compared(*words: str) -> dict[str, Any]:
 
 def check_exports(stage: Stage, digest: str, to: Path) -> None:
     """The last checkpoint is exported, not the one that the study evaluates."""
-    said("export", "lm-eval", "mini/nano-hi@last", "--to", str(to / "answers"))
-    rows = [
-        json.loads(line)
-        for path in sorted((to / "answers").glob("mini__nano-hi@last/samples_*.jsonl"))
-        for line in path.read_text(encoding="utf-8").splitlines()
-    ]
+    said("export", "inspect", "mini/nano-hi@last", "--to", str(to / "answers"))
+    logs = sorted((to / "answers").glob("mini/nano-hi@last/*.json"))
+    samples = [each for path in logs for each in json.loads(path.read_text())["samples"]]
     asked = stage.runs / "nano-base-crossed" / "evaluate" / "responses.parquet"
     expected = pd.read_parquet(asked)
-    assert sorted(row["resps"][0][0] for row in rows) == sorted(expected["response"])
+    assert sorted(each["output"]["completion"] for each in samples) == sorted(expected["response"])
     said("export", "model", "nano-hi@last", "--to", str(to / "model"))
     (weights,) = (to / "model").glob("*.safetensors")
     there = stage.weights_of("nano-hi").get(digest) / weights.name

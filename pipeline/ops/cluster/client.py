@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,28 +40,13 @@ class Address:
         url: ``http(s)://host:port``.
         token: Bearer token, or None; never part of a message.
         origin: The variable a person set it with, or what it is, for messages.
-        last_words: Of a head that is this process's own and has ended, which of its processes ended
-            by themselves, and the end of its output; None of all others.
+        lives: Whether a head that is this process's own has not ended yet; True of all others.
     """
 
     url: str
     token: str | None = field(repr=False)
     origin: str
-    last_words: Callable[[], tuple[str, Sequence[str]] | None] = field(
-        default=lambda: None, repr=False, compare=False
-    )
-
-    @property
-    def head_end(self) -> HeadEnded | None:
-        """How the head has ended, if it is this process's own and has."""
-        if (words := self.last_words()) is None:
-            return None
-        ended, output = words
-        return HeadEnded(
-            f"{self} has ended before the job; what ended by itself: "
-            f"{ended or 'nothing that it names'}",
-            output,
-        )
+    lives: Callable[[], bool] = field(default=lambda: True, repr=False, compare=False)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -135,30 +121,12 @@ def _token(environment: Mapping[str, str]) -> str | None:
         ) from error
 
 
-class HeadEnded(TransientError):
-    """A head of this process has ended before its job.
-
-    Args:
-        what: Which, and how.
-        output: How its output ends, by line.
-    """
-
-    def __init__(self, what: str, output: Sequence[str]) -> None:
-        super().__init__(what)
-        self.output = output
-
-
 class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
     """Ray's job client with a time limit on every request."""
 
     def __init__(self, address: Address) -> None:
         self.place = address
         super().__init__(address.url, headers=address.headers)
-
-    @property
-    def head_end(self) -> HeadEnded | None:
-        """How the head has ended, if it is this process's own and has."""
-        return self.place.head_end
 
     def _do_request(self, method: str, endpoint: str, **options: object) -> requests.Response:
         limits = {"timeout": REQUEST_SECONDS, "proxies": self.place.proxies}
@@ -217,16 +185,24 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         alive = [node["resources_total"] for node in nodes if node["state"] == "ALIVE"]
         return [(int(total.get("GPU", 0)), int(total.get("CPU", 0))) for total in alive]
 
-    def has(self, nodes: int, gpus: int) -> bool:
-        """Whether so many nodes have so many accelerators each, free or not."""
-        return sum(count >= gpus for count in self.node_accelerators()) >= nodes
-
     def free_accelerators(self) -> list[int]:
         """How many accelerators no job holds on each node, the most first."""
         status = self._data("/api/cluster_status")["clusterStatus"] or {}
         nodes = status.get("loadMetricsReport", {}).get("usageByNode", {}).values()
         usage = [node.get("GPU", (0, 0)) for node in nodes]
         return sorted((int(total - taken) for taken, total in usage), reverse=True)
+
+    def check_lives(self) -> None:
+        """Check that a head of this process has not ended.
+
+        Raises:
+            TransientError: If it has.
+        """
+        if not self.place.lives():
+            raise TransientError(
+                f"{self.place} has ended before the job; run the stage again to go on from the "
+                "last checkpoint"
+            )
 
     def _knows(self, submission: str) -> bool:
         try:
@@ -242,8 +218,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
             try:
                 return request()
             except REQUEST_ERRORS as error:
-                if ended := self.head_end:
-                    raise ended from error
+                self.check_lives()
                 if time.monotonic() > deadline:
                     raise TransientError(
                         f"{self.place}: the cluster has not answered for {LOST_SECONDS:g} s; a job "
@@ -279,8 +254,6 @@ def _version(address: Address) -> str:
     try:
         response = address.get("/api/version", PROBE_SECONDS)
     except requests.RequestException as error:
-        if ended := address.head_end:
-            raise ended from error
         raise TransientError(
             f"{address}: no Ray dashboard answers there ({_reason(error)}). Check that the cluster "
             "runs, that this machine reaches it, and that the port is the dashboard's (8265 unless "
@@ -320,50 +293,26 @@ def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def check_accelerators(client: Client, address: Address, gpus: int, nodes: int) -> None:
-    """Check that the cluster has ``nodes`` nodes with ``gpus`` accelerators each.
-
-    Raises:
-        UserError: If it has not, with what there is and what would fit.
-    """
-    if client.has(nodes, gpus):
-        return
-    present = client.node_accelerators()
-    fitting = [
-        f"{present[count - 1]} on {'one node' if count == 1 else f'each of {count} nodes'}"
-        for count in range(1, min(nodes, len(present)) + 1)
-        if present[count - 1]
-    ]
-    listing = ", ".join(map(str, present)) or "none"
-    raise UserError(
-        f"{address}: the job needs {counted(gpus, 'GPU')} on each of {counted(nodes, 'node')}; the "
-        f"cluster has {counted(sum(present), 'GPU')} on {counted(len(present), 'node')} "
-        f"({listing}). "
-        + (f"What would fit: {' or '.join(fitting)}. " if fitting else "None would fit. ")
-        + "Lower train.cluster.gpus and train.cluster.nodes of the cell, or enlarge the cluster. "
-        f"If it starts nodes on demand, set {NODE_MINUTES}=15 to wait so many minutes for them"
-    )
-
-
-def check_processors(client: Client, address: Address, job: Job) -> None:
-    """Check that Ray counts as many processor cores as a job starts actors with.
+def check_room(client: Client, job: Job) -> None:
+    """Check that the cluster's nodes have what a job takes, free or not.
 
     What Ray has no core for waits without a word, and the job with it.
 
     Raises:
-        UserError: If there are too few, with both numbers.
+        UserError: If they have not, with what is needed and what there is.
     """
-    of_node = job.rank_cpus * job.gpus
-    wanted = job.helper_cpus + of_node * job.nodes
-    nodes = client.node_resources()
-    enough = sum(gpus >= job.gpus and cpus >= of_node for gpus, cpus in nodes) >= job.nodes
-    present = sum(cpus for _, cpus in nodes)
-    if enough and present >= wanted:
+    gpus, cpus = job.gpus or math.ceil(job.own_gpus), job.rank_cpus * job.gpus
+    present = client.node_resources()
+    fitting = sum(own >= gpus and cores >= cpus for own, cores in present)
+    wanted = job.helper_cpus + cpus * job.nodes
+    if fitting >= job.nodes and sum(cores for _, cores in present) >= wanted:
         return
-    listing = ", ".join(str(cpus) for _, cpus in nodes) or "none"
+    listing = ", ".join(f"{counted(own, 'GPU')} and {counted(n, 'CPU')}" for own, n in present)
     raise UserError(
-        f"{address}: the job needs {wanted} CPUs as Ray counts them ({job.rank_cpus} for each of "
-        f"its {job.gpus * job.nodes} GPUs, on the same node, and {job.helper_cpus} more); the "
-        f"cluster has {present} ({listing}). With fewer, the job would wait forever. Start the "
-        "nodes with a larger --num-cpus: Ray counts cores, it does not bind processes to them"
+        f"{client.place}: the job needs {counted(job.nodes, 'node')} with {counted(gpus, 'GPU')} "
+        f"and {counted(cpus, 'CPU')} each, and {counted(wanted, 'CPU')} in all; the cluster's "
+        f"nodes have: {listing or 'nothing'}. Lower train.cluster.gpus and train.cluster.nodes of "
+        "the cell, or enlarge the cluster: start nodes with a larger --num-cpus, since Ray counts "
+        "cores and binds no process to them. If it starts nodes on demand, set "
+        f"{NODE_MINUTES}=15 to wait so many minutes for them"
     )

@@ -223,6 +223,9 @@ def follow(
         start_limit: The same between its accelerators and its first step.
         on_line: Called with each line, in order.
         is_progress: Whether a line is progress.
+
+    Raises:
+        TransientError: If the cluster is a private head that has ended.
     """
     last: deque[str] = deque(maxlen=LAST_LINES)
     heard = told = time.monotonic()
@@ -251,8 +254,8 @@ def follow(
                 return _ended(client, submission, last)
             if silent > LOST_SECONDS:
                 pass_on(log.lines(0.0))
-                why = str(client.head_end or f"no answer for {silent:.0f} s")
-                return JobEnd("lost", None, _with_log(why, last))
+                client.check_lives()
+                return JobEnd("lost", None, _with_log(f"no answer for {silent:.0f} s", last))
             now = time.monotonic()
             if status == JobStatus.PENDING:
                 stall.since = now
@@ -287,7 +290,7 @@ def _statuses(
             answered = time.monotonic()
         except REQUEST_ERRORS as error:
             status = JobStatus.FAILED if _unknown(submission, error) else None
-            if client.head_end:
+            if not client.place.lives():
                 answered = -math.inf
         yield status, time.monotonic() - answered
         polled = time.monotonic()
@@ -340,6 +343,6 @@ def stop(client: Client, submission: str) -> None:
             if client.get_job_status(submission).is_terminal():
                 return
         except REQUEST_ERRORS as error:
-            if _unknown(submission, error) or client.head_end:
+            if _unknown(submission, error) or not client.place.lives():
                 return
         time.sleep(0.3)

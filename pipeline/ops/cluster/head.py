@@ -7,13 +7,12 @@ token, and outlives a killed process in part: agents of its dashboard were there
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -31,12 +30,8 @@ CLOSE_SECONDS = 30.0
 PORT_ATTEMPTS = 3  # somebody may take a free port before the head does
 # Unix socket paths end at 107 bytes; Ray's own part of them takes about 64.
 LONGEST_FOLDER = 30
-LAST_LINES = 50  # of the output of a head that has ended
 # Ray replaces 127.0.0.1 by the machine's outward address, where it would then listen.
 NODE_ADDRESS = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"
-# Of the lines in which ``ray start --block`` says why it ends.
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_ENDED = re.compile(r"(\w+) \[(exit code[^\]]*)\]")
 LOCAL_ADDRESSES = ("127.0.0.1", "127.0.0.2", "localhost")
 
 
@@ -131,7 +126,7 @@ def private_head(
                 f"http://127.0.0.1:{port}",
                 token,
                 "the private Ray head of this machine",
-                partial(_last_words, keeper, output),
+                partial(_lives, keeper),
             )
             try:
                 if _ready(keeper, address):
@@ -198,19 +193,9 @@ def _close(keeper: subprocess.Popen[bytes]) -> None:
     keeper.wait(CLOSE_SECONDS)
 
 
-def _last_words(
-    keeper: subprocess.Popen[bytes], output: IO[str]
-) -> tuple[str, Sequence[str]] | None:
-    """Which processes of a head that has ended did so by themselves, and its last output.
-
-    None while it lives.
-    """
-    if keeper.poll() is None:
-        return None
-    output.seek(0)
-    said = _COLOUR.sub("", output.read())
-    ended = ", ".join(f"{name} ({how})" for name, how in _ENDED.findall(said))
-    return ended, said.splitlines()[-LAST_LINES:]
+def _lives(keeper: subprocess.Popen[bytes]) -> bool:
+    """Whether a head has not ended."""
+    return keeper.poll() is None
 
 
 def _tail(output: IO[str]) -> str:

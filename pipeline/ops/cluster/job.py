@@ -95,9 +95,6 @@ class Job:
         start_limit: The same between its accelerators and its first step, if that is less.
         retries: How many attempts after a failed, lost or hung one may fail in a row without
             saving anything new.
-        requires: Modules that the job imports, each with the versions that fit (a specifier such
-            as ``==0.9.1``, or an empty string), checked before the job starts.
-        shares: What every node must see by the same path, checked too; names that nothing else has.
     """
 
     name: str
@@ -114,8 +111,6 @@ class Job:
     helper_cpus: int = 0
     rank_cpus: int = 0
     retries: int = 0
-    requires: Mapping[str, str] = field(default_factory=dict)
-    shares: tuple[Path, ...] = ()
 
     @property
     def identity(self) -> str:

@@ -60,12 +60,18 @@ class TrainingSpec(Record):
         Raises:
             UserError: If the node does not see it, or it is altered.
         """
-        if not Path(self.weights).is_dir():
-            raise UserError(
-                f"{self.weights} is not on the node {platform.node()}: the checkout must lie in a "
-                "folder that every node of the cluster sees under the same path"
-            )
+        for shared in (self.weights, self.state):
+            if not Path(shared).is_dir():
+                raise unseen(shared, platform.node())
         return WeightsFolder(Path(self.weights), self.made_by).get(self.base)
+
+
+def unseen(path: str, node: str) -> UserError:
+    """The error of a node that does not see what it is to work with."""
+    return UserError(
+        f"{path} is not on the node {node}: the checkout must lie in a folder that this machine "
+        "and every node of the cluster see under the same path"
+    )
 
 
 class JobResult(Record):

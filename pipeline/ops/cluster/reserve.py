@@ -9,16 +9,19 @@ gone with the process that asked for it, whatever becomes of that.
 from __future__ import annotations
 
 import os
+import platform
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import ray
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from pipeline.base.errors import UserError
 from pipeline.formats.plural import counted
 from pipeline.ops.cluster.job import HOLDS, NODE_MINUTES, WAITS, node_minutes
+from pipeline.ops.cluster.job_lines import unseen
 
 GROUP = "TOMRL_PLACEMENT_GROUP"
 """Names the reservation, in hexadecimal digits, in the environment of what runs on it."""
@@ -26,7 +29,9 @@ _SAY_SECONDS = 30
 
 
 @contextmanager
-def reserved(nodes: int, gpus: int, cpus: int) -> Iterator[Mapping[str, str]]:
+def reserved(
+    nodes: int, gpus: int, cpus: int, shared: Sequence[str] = ()
+) -> Iterator[Mapping[str, str]]:
     """Reserve accelerators, wait for them, and yield the variables that name them.
 
     The process must be on a node of the cluster.
@@ -35,9 +40,11 @@ def reserved(nodes: int, gpus: int, cpus: int) -> Iterator[Mapping[str, str]]:
         nodes: Nodes that are taken.
         gpus: Accelerators of each.
         cpus: Processor cores, as Ray counts them, of each.
+        shared: Paths that each of these nodes must see.
 
     Raises:
-        UserError: If nodes that the cluster starts on demand do not come in time.
+        UserError: If nodes that the cluster starts on demand do not come in time, or one does not
+            see a path.
     """
     ray.init(address="auto", log_to_driver=False)
     group = placement_group(
@@ -48,6 +55,8 @@ def reserved(nodes: int, gpus: int, cpus: int) -> Iterator[Mapping[str, str]]:
         wanted = f"{counted(nodes, 'node')} with {counted(gpus, 'GPU')} each"
         _wait(group, wanted, (nodes, gpus), 60 * node_minutes(os.environ))
         print(f"{HOLDS}{wanted}", flush=True)
+        if shared:
+            _check_seen(group, nodes, shared)
         yield {GROUP: group.id.hex()}
     finally:
         remove_placement_group(group)
@@ -66,6 +75,21 @@ def _wait(group: PlacementGroup, wanted: str, size: tuple[int, int], seconds: fl
                 "what the cluster's autoscaler says (`ray status` on its head), at its quotas and "
                 "at the number of nodes that it may start"
             )
+
+
+def _check_seen(group: PlacementGroup, nodes: int, shared: Sequence[str]) -> None:
+    """Check that each node of a reservation sees the paths.
+
+    Raises:
+        UserError: If one does not.
+    """
+    look = ray.remote(num_cpus=0)(
+        lambda: (platform.node(), [path for path in shared if not os.path.exists(path)])  # noqa: PTH110
+    )
+    places = [PlacementGroupSchedulingStrategy(group, bundle) for bundle in range(nodes)]
+    for node, missing in ray.get([look.options(scheduling_strategy=on).remote() for on in places]):
+        if missing:
+            raise unseen(missing[0], node)
 
 
 def _present(nodes: int, gpus: int) -> bool:

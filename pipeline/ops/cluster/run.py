@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import secrets
 import shlex
 import signal
-import subprocess
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -16,8 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from pipeline.base.errors import TransientError, UserError
-from pipeline.ops.cluster import contract
+from pipeline.base.errors import UserError
 from pipeline.ops.cluster.job import (
     LEAD_IN,
     USER_ERROR_LINE,
@@ -39,8 +36,8 @@ Is = Callable[[str], bool]
 Judge = Callable[[Sequence[str]], Diagnosis | None]
 
 CPUS_BESIDE, CPUS_OF_RANK = 16, 3  # of a private head, at least
-CHECK_SECONDS = 900.0  # the first job on a node may wait for an image
 JUDGED_LINES = 2000
+_MISSING = "ModuleNotFoundError: "
 
 
 def run_job(
@@ -72,28 +69,17 @@ def run_job(
             another may help. One is made if it does not know.
 
     Raises:
-        UserError: If the cluster or the job's environment does not fit, before the job starts, or
-            if the job says that its user must act.
-        TransientError: If the cluster does not answer, or private heads end again and again.
+        UserError: If the cluster does not fit, before the job starts, or if the job lacks a
+            package or says that its user must act.
+        TransientError: If the cluster does not answer, or a private head has ended.
         KeyboardInterrupt: On SIGTERM and Ctrl-C.
     """
-    from pipeline.ops.cluster.client import HeadEnded
     from pipeline.ops.cluster.follow import Clock
 
     rules = _Rules(on_line, is_progress, is_saved, judge)
     tally = _Tally(job.retries, Clock(job.time_limit))
-    with _termination_as_interrupt():
-        while True:
-            try:
-                with _cluster(job, on_line) as (client, running):
-                    return _attempts(client, job, running, rules, tally)
-            except HeadEnded as ended:
-                for line in ended.output:
-                    on_line(line)
-                if not tally.counted and not tally.may_go_on(saved=False):
-                    raise
-                tally.counted = False
-                on_line("cluster: starting another private Ray head")
+    with _termination_as_interrupt(), _cluster(job, on_line) as (client, running):
+        return _attempts(client, job, running, rules, tally)
 
 
 @contextlib.contextmanager
@@ -117,8 +103,7 @@ def _termination_as_interrupt() -> Iterator[None]:
 def _cluster(job: Job, on_line: OnLine) -> Iterator[tuple[Client, str | None]]:
     """Yield a cluster that fits the job, and the submission of the job that still runs on it."""
     from pipeline.ops.cluster.client import (
-        check_accelerators,
-        check_processors,
+        check_room,
         configured_address,
         connect,
     )
@@ -128,18 +113,13 @@ def _cluster(job: Job, on_line: OnLine) -> Iterator[tuple[Client, str | None]]:
     if address is not None:
         client = connect(address)
         if not node_minutes(os.environ):
-            check_accelerators(client, address, job.gpus or math.ceil(job.own_gpus), job.nodes)
-            check_processors(client, address, job)
-        running = client.running(job.identity)
-        if running is None:
-            _check_environment(client, job)
-        yield client, running
+            check_room(client, job)
+        yield client, client.running(job.identity)
         return
     python = engine_python(os.environ)
-    _check_engine(python, job)
     with _own_head(python, job, on_line) as address:
         client = connect(address)
-        check_accelerators(client, address, job.gpus, job.nodes)
+        check_room(client, job)
         yield client, None
 
 
@@ -155,47 +135,6 @@ def _own_head(python: Path, job: Job, on_line: OnLine) -> Iterator[Address]:
         environment = {**os.environ, **own.variables}
         with private_head(python, environment, offer, own.handles) as address:
             yield address
-
-
-def _check_engine(python: Path, job: Job) -> None:
-    """Check the contract with the engine environment, before a head is started in it."""
-    from pipeline.ops.cluster.head import engine_environment
-
-    requires = {"ray": "", **job.requires}
-    checked = subprocess.run(
-        contract.command(str(python), requires),
-        cwd=job.folder,
-        env={**engine_environment(python, os.environ), **job.environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    contract.check(checked.stdout.splitlines(), requires, f"the engine environment ({python})")
-
-
-def _check_environment(client: Client, job: Job) -> None:
-    """Check the contract with the environment of the cluster's nodes, in a job of its own."""
-    from pipeline.ops.cluster.follow import Clock, follow
-
-    if not job.requires:
-        return
-    lines: list[str] = []
-    paths = [str(path.resolve()) for path in job.shares]
-    check = contract.command(job.arguments[0], job.requires, paths)
-    with _submitted(client, job, f"check-{job.identity}", check, {}) as submission:
-        ended = follow(
-            client,
-            submission,
-            clock=Clock(CHECK_SECONDS),
-            stall_limit=CHECK_SECONDS,
-            on_line=lines.append,
-            is_progress=lambda line: False,
-        )
-    where = f"the environment of the cluster ({client.place})"
-    if ended.status in ("lost", "stalled", "timed_out", "crowded_out"):
-        raise TransientError(f"{where} could not be checked: {ended.message}")
-    contract.check([*lines, ended.message], job.requires, where, paths)
 
 
 @dataclass(frozen=True)
@@ -217,14 +156,12 @@ class _Tally:
         clock: The time that they have left.
         attempts: So far.
         in_vain: Attempts since something new was saved.
-        counted: Whether the end of a private head is among those in vain already.
     """
 
     retries: int
     clock: Clock
     attempts: int = 0
     in_vain: int = 0
-    counted: bool = False
 
     def may_go_on(self, *, saved: bool) -> bool:
         """Count a failure; return whether another attempt may follow."""
@@ -249,6 +186,12 @@ class _Attempt:
             self.error = line.removeprefix(USER_ERROR_LINE)
         self.rules.on_line(line)
 
+    @property
+    def missing(self) -> str:
+        """What Python ended with for want of a package; empty if it did not."""
+        last = next((line for line in reversed(self.lines) if line), "")
+        return last if last.startswith(_MISSING) else ""
+
     def verdict(self, ended: JobEnd) -> Diagnosis | None:
         """What is to be done about its failure."""
         return self.rules.judge([*self.lines, *ended.message.splitlines()])
@@ -262,6 +205,12 @@ def _attempts(
         attempt, ended = _attempt(client, job, running, rules, tally.clock)
         if ended.exit_status == USER_ERROR_STATUS:
             raise UserError(attempt.error or f"job {job.name}: {ended.message}")
+        if ended.status == "failed" and (missing := attempt.missing):
+            raise UserError(
+                f"{client.place}: the environment of the job {job.name} does not fit ({missing}): "
+                "use the trainer image on the cluster's nodes, or run `make test-engines` for the "
+                "environment of a private head"
+            )
         if ended.status in ("succeeded", "timed_out", "stopped"):
             return JobOutcome(ended.status, tally.attempts, ended.message)
         if ended.status == "crowded_out" and job.queues:
@@ -278,9 +227,7 @@ def _attempts(
             "was saved)"
         )
         # Whatever was lost or could not be stopped may still run; two must not.
-        tally.counted = True
         running = client.running(job.identity)
-        tally.counted = False
 
 
 def _attempt(

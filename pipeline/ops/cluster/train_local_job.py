@@ -27,9 +27,6 @@ from pipeline.train.data import CellRows
 from pipeline.train.shape import Shape
 from pipeline.train.shares import share_of
 
-REQUIRES = {"torch": "", "transformers": "", "pydantic": "", "pyarrow": ""}
-"""What the job's environment must have, by module."""
-
 
 class LocalJobTraining:
     """A run of the local trainer through a Ray job.
@@ -92,8 +89,6 @@ class LocalJobTraining:
             time_limit=60 * (cluster.time_limit_minutes or math.inf),
             stall_limit=60 * cluster.stall_minutes,
             retries=cluster.retries,
-            requires=REQUIRES,
-            shares=(self._start.root / self._base, self.work),
         )
 
     def _share(self) -> float:

@@ -1,7 +1,7 @@
 """What MLflow has of a study beside figures by step: one process sends it, when cells are done.
 
-For each cell the datasets, its configuration and its checkpoints as logged models; for the study a
-summary and the report. All of it is read from files, and what MLflow has already is not sent again.
+For each cell the datasets, its configuration and its checkpoints as logged models; for the study
+the report. All of it is read from files, and what MLflow has already is not sent again.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from pathlib import Path
 
 from pipeline.base.errors import UserError
 from pipeline.config.params import ApiCell, AskedCell, Params
-from pipeline.evaluate.records import TaskScores
 from pipeline.formats.files import digest_of, file_digest, read_json
 from pipeline.model.manifest import Manifest
-from pipeline.ops.mirror.done import Done
-from pipeline.ops.mirror.models import LoggedCheckpoint, LoggedMetric, Models
-from pipeline.ops.mirror.run import Tracker, dataset_named
+from pipeline.ops.mirror.models import LoggedCheckpoint, Models
+from pipeline.ops.mirror.run import Tracker
 
 log = logging.getLogger(__name__)
 
@@ -55,11 +53,9 @@ class Catalogue:
         try:
             for key, tracker in self.cells.items():
                 self._cell(key, tracker, again)
-            self._summary()
-            if self._done:
-                self._models()
+            self._models()
             if again:
-                self._report()
+                send_report(self.parent, self.root / "reports" / self.params.study.name)
         except UserError:
             raise
         except Exception as error:
@@ -69,21 +65,6 @@ class Catalogue:
     @property
     def _runs(self) -> Path:
         return self.root / "runs" / self.params.study.name
-
-    @cached_property
-    def _done(self) -> dict[str, dict[str, dict[str, TaskScores]]]:
-        """The scores of every cell that is evaluated; see :meth:`Done.scores`."""
-        found: dict[str, dict[str, dict[str, TaskScores]]] = {}
-        for key in self.cells:
-            done = Done(self.params, key, "evaluate", self.root)
-            if done.digest:
-                found[key] = done.scores()
-        return found
-
-    @cached_property
-    def _columns(self) -> dict[str, tuple[str, str]]:
-        """Name and digest of each column's questions, where they are in this checkout."""
-        return {column: dataset_named(path) for column, path in self._suite.items()}
 
     @cached_property
     def _suite(self) -> dict[str, Path]:
@@ -104,36 +85,9 @@ class Catalogue:
         if not tracker.silent:
             tracker.tags({"sent.files": state})
 
-    def _summary(self) -> None:
-        """Send how many cells are done, and the best accuracy of each column."""
-        count = {"all": len(self.params.cells), "done": len(self._done)}
-        at = max((self._ended(key) for key in self._done), default=0.0)
-        self.parent.step("cells", 0, count, at)
-        best = {column: self._best(column) for column in self._all_columns()}
-        values = {column: found[1] for column, found in best.items()}
-        self.parent.step("best", 0, values, at)
-        self.parent.tags({f"best.{column}": found[0] for column, found in best.items()})
-
-    def _all_columns(self) -> list[str]:
-        return list(dict.fromkeys(c for found in self._done.values() for c in _by_column(found)))
-
-    def _best(self, column: str) -> tuple[str, float]:
-        """The cell with the highest accuracy, the study's first of several, and that."""
-        found = {
-            key: scores[column].accuracy
-            for key, stages in self._done.items()
-            if column in (scores := _by_column(stages))
-        }
-        key = max(found, key=found.__getitem__)
-        return key, found[key]
-
-    def _ended(self, key: str) -> float:
-        return Done(self.params, key, "evaluate", self.root).measured_at
-
     def _models(self) -> None:
         """Send the checkpoints of all cells."""
-        first = next(iter(self.cells.values()))
-        models = Models(first.client, first.experiment_id, self.params.study.name)
+        models = Models(self.parent.client, self.parent.experiment_id, self.params.study.name)
         for key in self.cells:
             for checkpoint in self._checkpoints(key):
                 models.log(checkpoint)
@@ -155,30 +109,17 @@ class Catalogue:
                 step=stored.step,
                 run_id=tracker.run_id,
                 tags=tags,
-                measured=tuple(self._measured(key)) if role == manifest.use else (),
             )
 
-    def _measured(self, key: str) -> Iterator[LoggedMetric]:
-        """Yield the accuracies of a cell, just as its run has them."""
-        for stage, tasks in self._done.get(key, {}).items():
-            at = self._ended(key)
-            for column, scores in tasks.items():
-                name = f"{stage}/{column}/accuracy"
-                yield LoggedMetric(name, scores.accuracy, 0, at, self._columns.get(column))
 
-    def _report(self) -> None:
-        """Send the report with the accuracies in it, if there is one."""
-        from pipeline.analysis.packed import PARTS
+def send_report(tracker: Tracker, folder: Path) -> None:
+    """Send a report to the run of its study, with the accuracies in it, if there is one."""
+    from pipeline.analysis.packed import PARTS
 
-        folder = self.root / "reports" / self.params.study.name
-        if not (folder / "index.html").is_file():
-            return
-        figures = read_json(folder / "metrics.json")
-        self.parent.step("accuracy", 0, figures, (folder / "metrics.json").stat().st_mtime)
-        for path in sorted(folder.iterdir()):
-            if path.name != PARTS:  # MLflow shows a page without the files beside it
-                self.parent.artifact(path, path.name if path.is_dir() else None)
-
-
-def _by_column(stages: Mapping[str, Mapping[str, TaskScores]]) -> dict[str, TaskScores]:
-    return {column: scores for tasks in stages.values() for column, scores in tasks.items()}
+    figures = folder / "metrics.json"
+    if not figures.is_file():
+        return
+    tracker.step("accuracy", 0, read_json(figures), figures.stat().st_mtime)
+    for path in sorted(folder.iterdir()):
+        if path.name != PARTS:  # MLflow shows a page without the files beside it
+            tracker.artifact(path, path.name if path.is_dir() else None)

@@ -1,8 +1,8 @@
 """The SQLite database of MLflow: whole or not there, whatever was killed while it was made.
 
 MLflow makes its tables in place, in some sixty migrations that are no transaction: whoever dies
-among them leaves what no later start can finish. A database is made beside its place and
-renamed, under a lock; one that MLflow itself left half-made is made again if it holds nothing.
+among them leaves what no later start can finish. So a database is made beside its place and
+renamed, under a lock.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from pipeline.base.locks import locked
 from pipeline.formats.files import remove, remove_leftovers
 from pipeline.formats.temporaries import beside
 
-_HALF_DONE = "_alembic_tmp_"  # where a migration keeps rows of a table that it rewrites
 _SIBLINGS = ("-journal", "-wal", "-shm")  # of SQLite; they belong to the file they are named after
 _PATIENCE = 20  # seconds for another process's transaction
 KIND = {"mlflow.experimentKind": "custom_model_development"}
@@ -32,53 +31,53 @@ _ADDRESSES = (
     ("model_versions", "storage_location"),
 )
 """Where MLflow keeps absolute addresses of artifacts: tables and columns."""
-_THINGS = ("runs", "registered_models", "logged_models", "trace_info", "datasets")
 
 
 def ensure(database: Path, experiment: str, artifacts: str) -> None:
-    """Have a whole database with an experiment at a place.
+    """Have a database with an experiment at a place.
 
     Args:
-        database: Its file. Where there is none, or one that is half-made and holds nothing, it is
-            made; of several processes one makes it and the others wait.
+        database: Its file. Where there is none it is made; of several processes one makes it and
+            the others wait.
         experiment: Its name.
         artifacts: Address of the experiment's artifacts. Where the database came with a checkout
             that was moved or copied, this takes the place of the old address throughout.
 
     Raises:
-        UserError: If there is a file that this MLflow cannot use and that may hold something; names
-            it and the repair.
+        UserError: If there is a file that this MLflow cannot use; names it and the repair.
     """
     lock = database.with_name(f"{database.name}.lock")
     if _is_ready(database, experiment, artifacts) and not lock.exists():
         return  # a lock that is there is held, or was when its process was killed
     with locked(lock):
         remove_leftovers(database.parent)
-        if _is_ready(database, experiment):
-            _bring_home(database, experiment, artifacts)
-        elif is_whole(database):
-            _add_experiment(database, experiment, artifacts)
-        elif _holds_nothing(database):
+        if not database.exists() or (database.is_file() and not database.stat().st_size):
             _make(database, experiment, artifacts)
-        else:
-            raise unusable(database)
+        elif not _is_ready(database, experiment):
+            _add_experiment(database, experiment, artifacts)
+        _bring_home(database, experiment, artifacts)
 
 
 def _is_ready(database: Path, experiment: str, artifacts: str | None = None) -> bool:
-    """Whether a database has all tables and the experiment, with its artifacts at home.
+    """Whether a database has the experiment, with its artifacts at home.
 
     It is cheap, since every stage asks it that MLflow shows while it works. The version, which
     takes MLflow long to say, it compares itself where it opens the database.
+
+    Raises:
+        UserError: If tables are missing, or it is no database.
     """
+    if not database.exists() or not database.stat().st_size:
+        return False
     try:
         with _reading(database) as connection:
-            return (
-                has_experiment(database, experiment)
-                and _has_its_tables(connection)
-                and not (artifacts and _old_home(connection, database, experiment, artifacts))
+            if not _has_its_tables(connection):
+                raise unusable(database, "it lacks tables")
+            return _has_experiment(connection, experiment) and not (
+                artifacts and _old_home(connection, database, experiment, artifacts)
             )
-    except sqlite3.Error:
-        return False
+    except sqlite3.DatabaseError as error:
+        raise unusable(database, str(error)) from None
 
 
 def _old_home(
@@ -110,60 +109,19 @@ def _bring_home(database: Path, experiment: str, artifacts: str) -> None:
             )
 
 
-def has_experiment(database: Path, experiment: str) -> bool:
-    """Whether a database can be read and has the experiment."""
-    try:
-        with _reading(database) as connection:
-            found = connection.execute("select 1 from experiments where name = ?", [experiment])
-            return found.fetchone() is not None
-    except sqlite3.Error:
-        return False
-
-
-def is_whole(database: Path) -> bool:
-    """Whether a database has all that this MLflow makes, at the version it makes."""
-    try:
-        with _reading(database) as connection:
-            return _has_its_tables(connection) and _version(connection) == _newest_version()
-    except sqlite3.Error:
-        return False
+def _has_experiment(connection: sqlite3.Connection, experiment: str) -> bool:
+    """Whether a database has the experiment."""
+    found = connection.execute("select 1 from experiments where name = ?", [experiment])
+    return found.fetchone() is not None
 
 
 def _has_its_tables(connection: sqlite3.Connection) -> bool:
-    """Whether all tables of this MLflow are there, and none that a migration left."""
+    """Whether all tables of this MLflow are there; it would make in place what is missing."""
     import mlflow.store.tracking.sqlalchemy_store  # noqa: F401, it fills the list of tables
     from mlflow.store.db.base_sql_model import Base
 
-    tables = _tables(connection)
-    half_done = any(name.startswith(_HALF_DONE) for name in tables)
-    return set(Base.metadata.tables) <= tables and not half_done
-
-
-def _tables(connection: sqlite3.Connection) -> set[str]:
     found = connection.execute("select name from sqlite_master where type = 'table'")
-    return {str(name) for (name,) in found}
-
-
-def _version(connection: sqlite3.Connection) -> str | None:
-    if "alembic_version" not in _tables(connection):
-        return None
-    found = connection.execute("select version_num from alembic_version").fetchone()
-    return str(found[0]) if found else None
-
-
-def _newest_version() -> str:
-    from mlflow.store.db.utils import _get_latest_schema_revision
-
-    return str(_get_latest_schema_revision())
-
-
-def _is_known(version: str) -> bool:
-    """Whether a version is one that this MLflow made, or makes."""
-    from alembic.script import ScriptDirectory
-    from mlflow.store.db.utils import _get_alembic_config
-
-    known = ScriptDirectory.from_config(_get_alembic_config("")).walk_revisions()
-    return version in {script.revision for script in known}
+    return set(Base.metadata.tables) <= {str(name) for (name,) in found}
 
 
 @contextmanager
@@ -174,45 +132,21 @@ def _reading(database: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _holds_nothing(database: Path) -> bool:
-    """Whether there is no file, or a half-made database without a run or model in it."""
-    if not database.exists() or (database.is_file() and not database.stat().st_size):
-        return True
-    try:
-        with _reading(database) as connection:
-            return not _holds_something(connection)
-    except sqlite3.Error:
-        return False
+def unusable(database: Path, said: str) -> UserError:
+    """What is wrong with a file that this MLflow cannot use, and how to fix it.
 
-
-def _holds_something(connection: sqlite3.Connection) -> bool:
-    """Whether there is a run or model, also where a migration has moved them aside."""
-    tables = _tables(connection)
-    kept = tables & {prefix + name for name in _THINGS for prefix in ("", _HALF_DONE)}
-    return any(connection.execute(f"select 1 from {name} limit 1").fetchone() for name in kept)
-
-
-def unusable(database: Path) -> UserError:
-    """What is wrong with a file that this MLflow cannot use, and how to fix it."""
+    Args:
+        database: The file.
+        said: What MLflow or SQLite say of it.
+    """
+    if "is locked" in said:
+        return UserError(f"{database}: locked by another process for {_PATIENCE} s; end it")
     aside = f"mv {_quoted(database)} {_quoted(database.with_name(f'{database.name}.aside'))}"
-    anew = f"set it aside with: {aside}; the next run makes a new one, and `tomrl sync` fills it"
-    try:
-        with _reading(database) as connection:
-            version = _version(connection)
-    except sqlite3.Error as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-            return UserError(f"{database}: locked by another process for {_PATIENCE} s; end it")
-        return UserError(f"{database}: cannot be read as a database ({error}); {anew}")
-    if version and not _is_known(version):
-        return UserError(
-            f"{database}: made by a newer MLflow (schema {version}; this one has "
-            f"{_newest_version()}); install that MLflow, or {anew}"
-        )
     return UserError(
-        f"{database}: made by an older MLflow (schema {version}; this one has "
-        f"{_newest_version()}), or half-changed by one that was killed; copy it for safety and "
-        f"bring it up to date with `mlflow db upgrade {_quoted(_address(database))}`; where that "
-        f"fails, {anew}"
+        f"{database}: this MLflow cannot use it ({said}). If an older one made it, copy it for "
+        f"safety and bring it up to date with `mlflow db upgrade {_quoted(_address(database))}`; "
+        f"where that fails, set it aside with: {aside}; the next run makes a new one, and `tomrl "
+        "sync` fills it"
     )
 
 

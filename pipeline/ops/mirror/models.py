@@ -6,7 +6,7 @@ already is found by its tags and not stored again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,25 +16,6 @@ if TYPE_CHECKING:
 
 _IDENTITY = ("study", "cell", "role", "digest")
 _PAGE = 50  # as many logged models as MLflow gives at a time
-
-
-@dataclass(frozen=True)
-class LoggedMetric:
-    """What was measured of a checkpoint, as the run of its cell has it too.
-
-    Attributes:
-        name: Of the metric.
-        value: What was measured.
-        step: The step of training.
-        at: When, in seconds since the epoch.
-        dataset: Name and digest of the questions; None where there are none.
-    """
-
-    name: str
-    value: float
-    step: int
-    at: float
-    dataset: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +30,6 @@ class LoggedCheckpoint:
         step: The training step that they come from.
         run_id: The run of the cell.
         tags: What people filter on.
-        measured: Everything that was measured of it.
     """
 
     study: str
@@ -59,7 +39,6 @@ class LoggedCheckpoint:
     step: int
     run_id: str
     tags: Mapping[str, str] = field(default_factory=dict)
-    measured: Sequence[LoggedMetric] = ()
 
     def identity(self) -> dict[str, str]:
         """The tags that it is found by."""
@@ -80,13 +59,12 @@ class Models:
         self._known = {_key(model.tags): model for model in self._logged()}
 
     def log(self, checkpoint: LoggedCheckpoint) -> None:
-        """Have a checkpoint as a logged model with all that was measured."""
+        """Have a checkpoint as a logged model of its run."""
         from mlflow.entities import LoggedModelOutput, LoggedModelStatus
 
         found = self._known.get(_key(checkpoint.identity()))
         if found is None:
             found = self._create(checkpoint)
-        self._measure(found, checkpoint)
         model_id = str(found.model_id)
         if found.status != LoggedModelStatus.READY:  # just made, or left by a process that died
             run = self._client.get_run(checkpoint.run_id)
@@ -114,28 +92,6 @@ class Models:
             tags={**checkpoint.tags, **checkpoint.identity()},
             params={"step": str(checkpoint.step)},
         )
-
-    def _measure(self, model: LoggedModel, checkpoint: LoggedCheckpoint) -> None:
-        """Store what a logged model lacks of what was measured."""
-        from mlflow.entities import Metric
-
-        has = {(each.key, each.step, each.value) for each in model.metrics or ()}
-        metrics = [
-            Metric(
-                each.name,
-                each.value,
-                int(each.at * 1000),
-                each.step,
-                model_id=model.model_id,
-                dataset_name=each.dataset and each.dataset[0],
-                dataset_digest=each.dataset and each.dataset[1],
-                run_id=checkpoint.run_id,
-            )
-            for each in checkpoint.measured
-            if (each.name, each.step, each.value) not in has
-        ]
-        if metrics:
-            self._client.log_batch(checkpoint.run_id, metrics=metrics)
 
 
 def _key(tags: Mapping[str, str]) -> tuple[str, ...]:

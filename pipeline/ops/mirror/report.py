@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import time
-from pathlib import Path
 
-from pipeline.analysis.dvc_files import accuracies
-from pipeline.analysis.results import Results
 from pipeline.base.errors import UserError
+from pipeline.ops.mirror.catalogue import send_report
 from pipeline.ops.mirror.cell_run import study_run
 from pipeline.ops.mirror.send import complete
 from pipeline.stages.common import Stage
@@ -16,19 +13,15 @@ from pipeline.stages.common import Stage
 log = logging.getLogger(__name__)
 
 
-def keep_report(stage: Stage, results: Results, folder: Path) -> None:
+def keep_report(stage: Stage) -> None:
     """Send a report, and what MLflow lacks of its cells; an outage is said, and stops nothing.
 
     Args:
-        stage: The stage ``report``.
-        results: What the report shows.
-        folder: The folder of the report.
-
+        stage: The stage ``report``, whose report is in its place.
     """
     try:
         with study_run(stage.params, stage.root) as tracker:
             complete(stage.params, stage.root, study=tracker)
-            tracker.step("accuracy", 0, accuracies(results), time.time())
-            tracker.artifact(folder)
+            send_report(tracker, stage.root / "reports" / stage.study)
     except UserError as error:
         log.warning("%s; the files hold everything, send them later with: tomrl sync", error)

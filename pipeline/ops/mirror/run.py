@@ -105,7 +105,12 @@ class Tracker:
 
         tags = [InputTag("mlflow.data.context", context)]
         entries = [
-            Dataset(*dataset_named(path), source_type="local", source=path.as_posix())
+            Dataset(
+                f"{path.parent.name}/{path.stem}",
+                file_digest(path)[:32],
+                source_type="local",
+                source=path.as_posix(),
+            )
             for path in paths
         ]
         inputs = [DatasetInput(entry, tags) for entry in entries]
@@ -166,11 +171,6 @@ def numbers(stage: str, values: Row) -> dict[str, float]:
         for name, value in flatten(values)
         if isinstance(value, (int, float)) and name not in ("step", "at")
     }
-
-
-def dataset_named(path: Path) -> tuple[str, str]:
-    """The name and digest under which MLflow has a dataset file."""
-    return f"{path.parent.name}/{path.stem}", file_digest(path)[:32]
 
 
 def flatten(values: Mapping[str, object], prefix: str = "") -> Iterable[tuple[str, object]]:

@@ -15,7 +15,6 @@ from pipeline.ops.mirror.cell_run import CellRun, cell_tracker, current_study, s
 from pipeline.ops.mirror.done import Done, times_of
 from pipeline.ops.mirror.run import Tracker
 from pipeline.ops.mirror.server import answering, prepare, tracking_uri
-from pipeline.ops.mirror.system import read_samples
 from pipeline.stages.followed import COMMIT
 from pipeline.train.collapse import find_collapse
 from pipeline.train.contract import read_training
@@ -29,11 +28,8 @@ _SCORES = ("accuracy", "strict_accuracy", "format_rate", "no_answer", "length_me
 
 
 def mirror(tracker: Tracker, done: Done) -> None:
-    """Send what a stage of a cell has written; its times and the machine's too, where they are."""
+    """Send what a stage of a cell has written, and its times where they are."""
     _SENDERS[done.stage](tracker, done)
-    for row in read_samples(done.logs):
-        step, at = int(row.pop("step")), row.pop("at")
-        tracker.step(f"system/{done.stage}", step, row, at)
     tracker.tags({f"sent.{done.stage}": done.digest})
 
 

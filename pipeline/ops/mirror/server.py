@@ -20,7 +20,7 @@ from pipeline.base.disk import trouble
 from pipeline.base.errors import UserError, first_line
 from pipeline.base.home import home_of
 from pipeline.base.variables import refused
-from pipeline.ops.mirror.database import KIND, ensure, is_whole, unusable
+from pipeline.ops.mirror.database import KIND, ensure, unusable
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -95,8 +95,6 @@ def answering(uri: str) -> Iterator[None]:
             ) from None
         if database and database.parent.is_dir() and not os.access(database.parent, os.W_OK):
             raise PermissionError(errno.EACCES, "may not be written to", str(database)) from error
-        if database and database.exists() and not is_whole(database):
-            raise unusable(database) from error
         if getattr(error, "error_code", None) in _REFUSALS:
             user = os.environ.get(_USER_VARIABLE) or "nobody"
             raise UserError(
@@ -104,6 +102,8 @@ def answering(uri: str) -> Iterator[None]:
                 "MLFLOW_TRACKING_PASSWORD to an account that may write there"
             ) from None
         said = without_secrets(first_line(error))
+        if database and database.exists():
+            raise unusable(database, said) from error
         why = refused("MLflow", "MLFLOW_", said) if isinstance(error, ValueError) else None
         raise why or UserError(
             f"MLflow at {without_secrets(uri)} does not answer ({type(error).__name__}: {said}); "

@@ -26,9 +26,8 @@ from pipeline.formats.foreign import markdown_text
 from pipeline.formats.plural import counted
 from pipeline.judge.recorded import read_suite
 from pipeline.model.chat import beginning, prefilled
-from pipeline.model.manifest import Manifest, StoredModel, resolve
+from pipeline.model.manifest import Manifest, StoredModel
 from pipeline.model.weights import end_ids_in
-from pipeline.ops.share.adapter import write_adapter
 from pipeline.ops.share.licences import OWN, TAGS, licence_of, licences
 from pipeline.stages.checkpoint import checkpoint_named
 from pipeline.stages.common import Stage
@@ -44,7 +43,7 @@ _AGAIN = "run the same command again with --force to go on"
 
 
 def write_model(results: Results, root: Path, key: str, folder: Path, checkpoint: str = "") -> None:
-    """Write the model of a cell into an empty folder, and an adapter where LoRA was used.
+    """Write the model of a cell into an empty folder, merged where LoRA was used.
 
     ``checkpoint`` is ``best``, ``last`` or a step; the one that the study evaluates if empty. It is
     a UserError if the cell has no such weights here, or its data may not be passed on.
@@ -63,9 +62,6 @@ def write_model(results: Results, root: Path, key: str, folder: Path, checkpoint
     _complete(folder, cell)
     base = params.base[cell.model].model
     named = getattr(base, "repository", None) or f"{params.study.name}/{cell.model}"
-    if isinstance(cell, TrainedCell) and (lora := cell.train.lora):
-        start = resolve(root / cell.base, own.stage.start_of(cell), cell.model)
-        write_adapter(folder / "adapter", start, weights, lora, named, cell.train.precision)
     ours = isinstance(base, TinyModel)
     head = ModelCardData(
         license=licence_of(quoted) if ours else "other",

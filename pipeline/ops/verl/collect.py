@@ -17,8 +17,6 @@ ANSWERED = "answered"
 does not import it itself."""
 BATCH_PREFIX = "tomrl/"
 """Before the names of the metrics of a batch (``pipeline.train.metrics``), in verl's log."""
-TIMING_PREFIX = "tomrl_timing/"
-"""Before the names of figures that differ from run to run, in verl's log."""
 
 CHECKED_LOSS = "val/loss"
 """Of imitation: the loss on the batch that checkpoints are verified with, in verl's log."""
@@ -123,11 +121,6 @@ def step_row(
     if updates := [logged[name] for name in _UPDATE if name in logged]:
         timing["update_seconds"] = sum(updates)
     timing |= {n: logged[theirs] * _GIB for n, theirs in _MEMORY.items() if theirs in logged}
-    timing |= {
-        name.removeprefix(TIMING_PREFIX): value
-        for name, value in logged.items()
-        if name.startswith(TIMING_PREFIX)
-    }
     return Step(step=step, metrics=metrics, timing=timing, at=at)
 
 

@@ -1,18 +1,13 @@
-"""verl's own verdict on a set of overrides: composed by Hydra, checked by verl.
-
-It happens in a child process, because verl and Hydra leave much behind in the one that imports
-them: ``python -m pipeline.ops.verl.compose`` reads overrides as JSON and writes JSON.
-"""
+"""verl's own verdict on a set of overrides: composed by Hydra, checked by verl."""
 
 from __future__ import annotations
 
 import difflib
-import json
-import subprocess
-import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from typing import Any
 
 from pipeline.base.errors import UserError
@@ -51,58 +46,53 @@ class Composed:
         }
 
 
-def compose(overrides: Overrides, config: str = _RL) -> Composed:
-    """Compose and validate with the verl of this environment.
+def compose(overrides: Overrides, name: str = _RL) -> Composed:
+    """Compose and validate with the verl of this environment, which this process imports.
 
     Args:
         overrides: Settings by dotted name.
-        config: Name of verl's configuration.
+        name: Name of verl's configuration.
 
     Raises:
         UserError: If verl has no such key, a value is of the wrong kind, or verl refuses the
             configuration; or if it is not installed.
     """
-    child = subprocess.run(
-        [sys.executable, "-m", __name__],
-        input=json.dumps([overrides, config]),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
     try:
-        answer = json.loads(child.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        last = child.stderr.strip().splitlines()[-1:] or [f"exit status {child.returncode}"]
+        from hydra import compose as hydra_compose
+        from hydra import initialize_config_module
+        from hydra.errors import HydraException
+        from omegaconf import OmegaConf
+        from verl.utils.config import validate_config  # noqa: F401
+    except ImportError as error:
         raise UserError(
-            f"verl cannot be asked for its configuration by {sys.executable} ({last[0]}); install "
-            "it there with: pip install -c requirements/main.txt verl hydra-core"
+            f"verl cannot be asked for its configuration ({error}); install it with: pip install "
+            "-c requirements/main.txt verl hydra-core"
         ) from None
-    if "error" in answer:
-        raise UserError(answer["error"])
-    return Composed(answer["config"], answer["defaults"])
-
-
-def compose_here(overrides: Overrides, name: str = _RL) -> Composed:
-    """Compose and validate in this process, which imports verl; as :func:`compose` otherwise."""
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_module
-    from hydra.errors import HydraException
-    from omegaconf import OmegaConf
-
     with initialize_config_module(_MODULE, version_base=None):
         bare = hydra_compose(name)
         defaults = dict(_leaves(OmegaConf.to_container(bare, resolve=False)))
-        for key, value in overrides.items():
-            _check(key, value, defaults)
+        for key in overrides.keys() & defaults.keys():
+            _check(key, overrides[key], defaults[key])
         try:
             config = hydra_compose(name, overrides=as_arguments(overrides))
         except HydraException as error:
-            raise UserError(f"train.cluster.overrides: verl refuses them ({error})") from None
-    (_validate if name == _RL else _validate_sections)(config)
+            raise UserError(
+                f"train.cluster.overrides: verl refuses them: {' '.join(str(error).split())}"
+                f"{_close(overrides, defaults)}"
+            ) from None
+    with redirect_stdout(StringIO()), warnings.catch_warnings(action="ignore"):
+        (_validate if name == _RL else _validate_sections)(config)
     resolved = OmegaConf.to_container(config, resolve=True)
     # As far as they can be resolved: the rollout has no default name.
     shown = OmegaConf.to_container(bare, resolve=True, throw_on_missing=False)
     return Composed(resolved, dict(_leaves(shown)))  # type: ignore[arg-type]
+
+
+def _close(overrides: Overrides, defaults: Mapping[str, object]) -> str:
+    """Which keys verl has that are like those that it has not."""
+    unknown = [key for key in overrides if key not in defaults and not key.startswith("+")]
+    close = [name for key in unknown for name in difflib.get_close_matches(key, defaults)]
+    return f"; it has {', '.join(close)}" if close else ""
 
 
 def _leaves(node: object, prefix: str = "") -> Iterator[tuple[str, object]]:
@@ -114,24 +104,18 @@ def _leaves(node: object, prefix: str = "") -> Iterator[tuple[str, object]]:
         yield from _leaves(value, f"{prefix}.{key}" if prefix else str(key))
 
 
-def _check(key: str, value: object, defaults: Mapping[str, object]) -> None:
-    """Check one override against verl's schema.
+def _check(key: str, value: object, default: object) -> None:
+    """Check that the value of a setting is of the kind of verl's own.
 
     Raises:
-        UserError: If the key is unknown, or names a section, or the value is of another kind.
+        UserError: If it is of another kind.
     """
-    where = f"train.cluster.overrides: verl's {key.lstrip('+')}"
-    if key.startswith("+"):
-        return
-    if key not in defaults:
-        section = [name for name in defaults if name.startswith(f"{key}.")]
-        close = section or difflib.get_close_matches(key, defaults, n=3, cutoff=0.7)
-        what = "is a section" if section else "does not exist"
-        names = ", ".join(close[:5]) or "the settings in verl/trainer/config"
-        raise UserError(f"{where} {what}; allowed: {names}. A leading + adds a new key")
-    kind = _kind(defaults[key])
+    kind = _kind(default)
     if kind and value is not None and _kind(value) != kind:
-        raise UserError(f"{where}: found {value!r}; allowed: {kind}, such as {defaults[key]!r}")
+        raise UserError(
+            f"train.cluster.overrides: verl's {key}: found {value!r}; allowed: {kind}, such as "
+            f"{default!r}"
+        )
 
 
 def _kind(value: object) -> str | None:
@@ -186,20 +170,3 @@ def _validate_sections(config: Any) -> None:
 def _refused(error: Exception) -> UserError:
     cause = str(error.__cause__ or error).splitlines() or [type(error).__name__]
     return UserError(f"verl refuses the configuration: {cause[0]}")
-
-
-def main() -> None:
-    """Answer one question on standard input."""
-    overrides, name = json.load(sys.stdin)
-    answer: dict[str, object]
-    with redirect_stdout(sys.stderr):
-        try:
-            composed = compose_here(overrides, name)
-            answer = {"config": composed.config, "defaults": composed.defaults}
-        except UserError as error:
-            answer = {"error": str(error)}
-    print(json.dumps(answer, default=str))
-
-
-if __name__ == "__main__":
-    main()

@@ -7,11 +7,10 @@ is tried again. `docs/cluster.md` has the same table.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from pipeline.ops.cluster.job import LEAD_IN, Diagnosis
-from pipeline.ops.verl import collectives
 from pipeline.ops.verl.placement import Placement
 from pipeline.train.accelerators import GIB
 
@@ -24,14 +23,12 @@ class FailureCause(NamedTuple):
         seen: What a line of the log says, or Ray's word on the job.
         again: Whether another attempt may help: always, once a step was made, or never.
         advice: What to do about it; may name the fields of `circumstances`.
-        more: Says more, from the lines that fit.
     """
 
     name: str
     seen: re.Pattern[str]
     again: Literal["yes", "after a step", "no"]
     advice: str
-    more: Callable[[Sequence[str]], str] = lambda lines: ""
 
 
 def circumstances(key: str, placement: Placement, state: str) -> dict[str, object]:
@@ -73,37 +70,17 @@ CAUSES = (
         "Correct {train}.cluster.overrides; `tomrl plan --cell` checks all settings",
     ),
     FailureCause(
-        "old driver",
-        re.compile(r"driver version is insufficient|NVIDIA driver on your system is too old"),
-        "no",
-        "CUDA 13 needs driver 580 or newer on every node: `tomrl doctor --gpu` shows theirs",
-    ),
-    FailureCause(
-        "no compiler",
+        "unfit node",
         re.compile(
-            r"Could not find nvcc|nvcc: (command )?not found|Python\.h: No such file"
+            r"driver version is insufficient|NVIDIA driver on your system is too old"
+            r"|Could not find nvcc|nvcc: (command )?not found|Python\.h: No such file"
             r"|Failed to find C compiler|ninja: (command )?not found"
-        ),
-        "no",
-        "Kernels are compiled on first use: the nodes need g++, Python's headers (python3-dev) and "
-        "ninja, as the trainer image has, and VLLM_USE_FLASHINFER_SAMPLER=0 where nvcc is missing; "
-        "`tomrl doctor --gpu` looks for them",
-    ),
-    FailureCause(
-        "unknown attention",
-        re.compile(r"got an unexpected keyword argument 'layer_idx'"),
-        "no",
-        "The model's config.json has dual_chunk_attention_config, which vLLM 0.24 cannot load. "
-        "Make its base model again: it is stored without that key",
-    ),
-    FailureCause(
-        "wrong accelerators",
-        re.compile(
-            r"no kernel image is available for execution|only supports Ampere GPUs or newer"
+            r"|no kernel image is available for execution|only supports Ampere GPUs or newer"
             r"|Bfloat16 is only supported on GPUs"
         ),
         "no",
-        "Set {train}.cluster.accelerator (now {accelerators}) to what the cluster has, and "
+        "`tomrl doctor --gpu` shows the nodes' driver (580 or newer), compiler and headers; set "
+        "{train}.cluster.accelerator (now {accelerators}) to what the cluster has, and "
         "{train}.precision to what that computes in",
     ),
     FailureCause(
@@ -119,14 +96,6 @@ CAUSES = (
         "The accelerators ({accelerators}) have too little memory; planned for each were "
         "{planned}. Raise {train}.cluster.gpus (now {gpus}), set {train}.cluster.offload: true, or "
         "lower {train}.max_new_tokens",
-    ),
-    FailureCause(
-        "host memory growth",
-        re.compile(r"host memory of \S+ has grown to \S+ of"),
-        "yes",
-        "Another attempt resumes from the step that was saved, without what the processes leaked. "
-        "If it soon happens again, raise {train}.cluster.nodes (now {nodes}), or "
-        "{train}.cluster.host_memory_share where nothing else runs on the nodes",
     ),
     FailureCause(
         "host memory",
@@ -153,11 +122,13 @@ CAUSES = (
     ),
     FailureCause(
         "lost contact",
-        collectives.BROKEN,
+        re.compile(
+            r"Watchdog caught collective operation timeout|due to a collective timeout"
+            r"|ProcessGroupNCCL watchdog hang|NCCL error|nccl(Remote|System|Internal)Error"
+        ),
         "yes",
         "The processes of {accelerators} wait for each other. If it happens again, look at the "
-        "nodes of the others, one of which was late or gone, and at the network between them",
-        collectives.who_waited,
+        "nodes of the log's lines, one of which was late or gone, and at the network between them",
     ),
     FailureCause(
         "hung",
@@ -186,9 +157,9 @@ def judge(lines: Sequence[str], where: Mapping[str, object], *, stepped: bool) -
         where: The `circumstances`.
         stepped: Whether the run has made a step, in this attempt or before it.
     """
-    for name, seen, again, advice, more in CAUSES:
-        if found := [line for line in lines if seen.search(_plain(line))]:
-            said = "; ".join(filter(None, (_plain(found[-1])[:300].rstrip("."), more(found))))
+    for name, seen, again, advice in CAUSES:
+        if found := [plain for line in lines if seen.search(plain := _plain(line))]:
+            said = found[-1][:300].rstrip(".")
             message = f"{name}: {said}. {advice.format_map(where)}"
             return Diagnosis(name, message, again == "yes" or (again == "after a step" and stepped))
     return None

@@ -1,10 +1,10 @@
 """What verl calls back in its trainer, on every kind of machine, through its own plug-in points.
 
 ``MeasuredReplayBuffer`` (``trainer.v1.sampler.custom_sampler``) adds the metrics of a batch of
-rollouts that verl does not log itself, says which are to be imitated, and has the nodes' memory
-watched. ``CheckpointProbe`` (``trainer.checkpoint_callback_class``) notes, beside each checkpoint,
-the log-probabilities that the trainer gives to fixed completions. ``Verbatim``
-(``reward.reward_manager``) shows the grader a response as it is.
+rollouts that verl does not log itself, and says which are to be imitated. ``CheckpointProbe``
+(``trainer.checkpoint_callback_class``) notes, beside each checkpoint, the log-probabilities that
+the trainer gives to fixed completions. ``Verbatim`` (``reward.reward_manager``) shows the grader a
+response as it is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from pipeline.formats.files import read_json, write_json
 from pipeline.formats.records import Figures
 from pipeline.model.weights import EndIds, end_ids_in
 from pipeline.ops.verl.collect import BATCH_PREFIX
-from pipeline.ops.verl.host_memory import watch
 from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
 
@@ -52,7 +51,6 @@ class MeasuredReplayBuffer(ReplayBuffer):  # type: ignore[misc]
         # The trainer, which verl shows nowhere else, is whose method asks for more prompts.
         trainer = settings["refill_fn"].__self__
         remember_steps(trainer)
-        watch(trainer, self.sampler_kwargs["host_memory_share"])
 
     def sample(
         self, global_steps: int, partition_id: str, batch_size: int

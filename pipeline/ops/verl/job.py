@@ -11,12 +11,15 @@ import ctypes
 import importlib
 import math
 import os
+import platform
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
@@ -46,6 +49,8 @@ from pipeline.train.checks import check_answers
 from pipeline.train.contract import Outcome, Step
 from pipeline.train.data import TokenisedRow, load_rows
 
+VERL = "0.9.1"
+"""The version of verl."""
 _POLL_SECONDS = 0.5
 _PROBES = 4
 _REWARD = "pipeline.reward.verl_entry"
@@ -104,6 +109,7 @@ class VerlAttempt:
             Overtaken: If another attempt took over.
             UserError: If something fails that its user must fix.
         """
+        check_engine()
         say(NOTE, described(self.recipe, flash=flash_is_installed()))
         self.base = self.spec.start()
         done = self._resume()
@@ -138,7 +144,8 @@ class VerlAttempt:
         if self.trainer is IMITATION and not self.journal.history.steps:
             self._note(LoggedStep(step=0, data={}))  # it measures nothing of the base model
         gpus, settings = self.spec.placement.gpus, self._overrides(base, done)
-        with reserved(self.spec.placement.nodes, gpus, RANK_CPUS * gpus) as variables:
+        shared = (self.spec.weights, self.spec.state)
+        with reserved(self.spec.placement.nodes, gpus, RANK_CPUS * gpus, shared) as variables:
             if self.trainer is RL:  # its ranks are started by a process on any node
                 settings |= {f"+{_WORKERS}.{name}": value for name, value in variables.items()}
             verl = Verl(self.trainer.module, as_arguments(settings), variables)
@@ -363,6 +370,22 @@ class Verl:
         for line in self._process.stdout:
             sys.stdout.write(line.rstrip("\n") + "\n")  # a killed one ends in mid-line
             sys.stdout.flush()
+
+
+def check_engine() -> None:
+    """Check that verl is installed here, in the version that its settings are written for.
+
+    Raises:
+        UserError: If it is not.
+    """
+    lacks = [name for name in ("verl", "transfer_queue") if find_spec(name) is None]
+    found = f"lacks {' and '.join(lacks)}" if lacks else f"has verl {version('verl')}"
+    if found != f"has verl {VERL}":
+        raise UserError(
+            f"the environment of the job on {platform.node()} {found}; it needs verl {VERL} with "
+            "transfer_queue: use the trainer image on the cluster's nodes, or run `make "
+            "test-engines` for the environment of a private head"
+        )
 
 
 def check_reward() -> None:

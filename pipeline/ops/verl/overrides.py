@@ -106,7 +106,7 @@ def verl_overrides(
         **_reward(recipe, paths),
         **_trainer(cell, recipe, placement, paths, rows),
         **budget_settings(recipe, placement, critic=critic, packed=packed),
-        **hooks(paths.tokenizer, recipe.cluster.host_memory_share),
+        **hooks(paths.tokenizer),
         **recipe_overrides(recipe, algorithm),
         **recipe.cluster.overrides,
     }
@@ -287,12 +287,11 @@ def _trainer(
     }
 
 
-def hooks(tokenizer: str, host_memory_share: float) -> Overrides:
+def hooks(tokenizer: str) -> Overrides:
     """The settings that name what verl calls back, see :mod:`pipeline.ops.verl.hooks`.
 
     Args:
         tokenizer: Folder of the tokenizer.
-        host_memory_share: Share of a node's own memory above which a grown job ends.
     """
     module = "pipeline.ops.verl.hooks"
     return {
@@ -300,7 +299,6 @@ def hooks(tokenizer: str, host_memory_share: float) -> Overrides:
         "trainer.v1.sampler.custom_sampler.path": f"pkg://{module}",
         "trainer.v1.sampler.custom_sampler.name": "MeasuredReplayBuffer",
         "+trainer.v1.sampler.sampler_kwargs.tokenizer": tokenizer,
-        "+trainer.v1.sampler.sampler_kwargs.host_memory_share": host_memory_share,
         "reward.reward_manager.source": "importlib",
         "reward.reward_manager.name": "Verbatim",
         "reward.reward_manager.module.path": f"pkg://{module}",

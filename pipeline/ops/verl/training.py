@@ -32,16 +32,13 @@ from pipeline.train.data import CellRows
 from pipeline.train.schedule import Schedule
 from pipeline.train.shapes import shape_of
 
-REQUIRES = {"verl": "==0.9.1", "transfer_queue": ">=0.1.10", "torch": "", "transformers": ""}
-"""What the job's environment must have, by module."""
-
 START_SECONDS = 900.0
 """Without progress, between a job's accelerators and its first step: then it has hung."""
 
 # Where a cell trains may change between two attempts; what comes of it must not.
 _PLACE = {"accelerator", "memory", "gpus", "node_gpus", "nodes", "tensor_parallel", "offload"}
 _MADE_BY = {"algorithm", "seed", "train", "keeps"}
-_PATIENCE = {"time_limit_minutes", "stall_minutes", "retries", "host_memory_share"}
+_PATIENCE = {"time_limit_minutes", "stall_minutes", "retries"}
 
 
 class VerlTraining:
@@ -122,8 +119,6 @@ class VerlTraining:
             stall_limit=60 * cluster.stall_minutes,
             start_limit=START_SECONDS,
             retries=cluster.retries,
-            requires=REQUIRES,
-            shares=(Path(self._spec.weights) / self._spec.base, self.work),
         )
 
     def _environment(self) -> dict[str, str]:

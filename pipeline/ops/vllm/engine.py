@@ -264,8 +264,6 @@ class OnCluster:
             stall_limit=3600,
             environment=_ANYWHERE,
             retries=2,
-            requires={"vllm": ""},
-            shares=(folder,),
         )
 
 

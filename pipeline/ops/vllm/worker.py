@@ -86,15 +86,16 @@ def main(folder: Path) -> int:
     """Complete what is missing; return the exit status."""
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
     output = Path(request["output"])
+    for path in (request["model"], output.parent):
+        if not Path(path).is_dir():
+            wanted = "the checkout must lie in a folder that every node sees under the same path"
+            print(f"{USER_ERROR}{path} is not on this node; {wanted}", flush=True)
+            return 3
     known = read_done(output)
     output.write_text("".join(json.dumps(row) + "\n" for row in known), encoding="utf-8")
     left = _left(folder, request)
     print(f"{LIBRARIES}{json.dumps(_libraries())}", flush=True)
     print(f"{DONE}{len(known)}", flush=True)
-    if not Path(request["model"]).is_dir():
-        wanted = "the checkout must lie in a folder that every node sees under the same path"
-        print(f"{USER_ERROR}{request['model']} is not on this node; {wanted}", flush=True)
-        return 3
     if left:
         replicas = min(len(left), request["replicas"] or _accelerators() // request["gpus"])
         answers = _alone(request, left) if replicas <= 1 else _shared_out(folder, request, replicas)

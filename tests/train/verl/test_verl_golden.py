@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.config.study_files import study_files
-from pipeline.ops.verl.compose import compose_here
+from pipeline.ops.verl.compose import compose
 from pipeline.ops.verl.trainers import RL
 from tests.train.verl import golden
 
@@ -28,7 +28,7 @@ def test_only_studies_that_verl_trains_are_recorded() -> None:
 def test_verl_accepts_every_study(study: str) -> None:
     pytest.importorskip("verl")
     for plan in golden.plans_of_study(STUDIES[study]).values():
-        found = compose_here(plan.overrides, plan.trainer.config)
+        found = compose(plan.overrides, plan.trainer.config)
         ranks = found.value("trainer.nnodes") * found.value("trainer.n_gpus_per_node")
         rows = found.value("data.train_batch_size")
         if plan.trainer is RL:

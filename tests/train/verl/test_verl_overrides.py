@@ -16,7 +16,7 @@ from pipeline.config.algorithms import (
     Ppo,
 )
 from pipeline.config.training import Cluster, Lora, Train
-from pipeline.ops.verl.compose import Composed, compose_here
+from pipeline.ops.verl.compose import Composed, compose
 from pipeline.ops.verl.overrides import as_arguments, planned, verl_overrides
 from pipeline.ops.verl.placement import place
 from pipeline.train import learner
@@ -61,7 +61,7 @@ def settings(
 def asked_of_verl(*arguments: Any, **changes: Any) -> Composed:
     """Compose and validate with the real verl."""
     pytest.importorskip("verl")
-    return compose_here(settings(*arguments, **changes))
+    return compose(settings(*arguments, **changes))
 
 
 @pytest.mark.parametrize("algorithm", ESTIMATORS)
@@ -360,11 +360,10 @@ def test_overrides_of_the_study_win() -> None:
         (
             "actor_rollout_ref.actor.optim.learning_rate",
             1,
-            r"actor_rollout_ref.actor.optim.learning_rate does not exist; allowed: .*optim",
+            r"Could not override .*actor.optim.learning_rate.*; it has .*optim\.",
         ),
         ("trainer.n_gpus_per_node", "eight", "found 'eight'; allowed: a number, such as 8"),
         ("data.shuffle", 1, "found 1; allowed: true or false, such as True"),
-        ("actor_rollout_ref.actor.optim", 1, r"optim is a section; allowed: .*optim\."),
         (
             "actor_rollout_ref.actor.loss_agg_mode",
             "mean",

@@ -18,7 +18,7 @@ from pipeline.data.prompt import PROMPTS
 from pipeline.formats.files import read_json, remove
 from pipeline.model.tiny import make_tokenizer
 from pipeline.ops.verl.checkpoints import complete, whole_steps
-from pipeline.ops.verl.compose import Composed, compose_here
+from pipeline.ops.verl.compose import Composed, compose
 from pipeline.ops.verl.layout import PROBE, State
 from pipeline.ops.verl.placement import Placement, place
 from pipeline.ops.verl.sft_data import Lessons
@@ -115,7 +115,7 @@ def test_each_seed_has_an_order_of_its_own_and_a_checked_batch_that_of_the_file(
 def asked_of_verl(algorithm: Any = SFT, *, gpu: bool = False, **changes: Any) -> Composed:
     """Compose and validate with the real verl."""
     pytest.importorskip("verl")
-    return compose_here(settings(algorithm, gpu=gpu, **changes), "sft_trainer_engine")
+    return compose(settings(algorithm, gpu=gpu, **changes), "sft_trainer_engine")
 
 
 def settings(algorithm: Any = SFT, *, gpu: bool = False, **changes: Any) -> dict[str, Any]:

@@ -104,8 +104,8 @@ def test_lengths_that_fit_on_nothing(changed: Any) -> None:
 def test_an_override_that_verl_does_not_know(changed: Any) -> None:
     folder = changed("tom-rl", cluster={"overrides": {"actor_rollout_ref.actor.clip_ration": 0.1}})
     error = refused(folder)
-    assert "verl's actor_rollout_ref.actor.clip_ration does not exist; allowed: " in error
-    assert "actor_rollout_ref.actor.clip_ratio" in error
+    assert "Could not override 'actor_rollout_ref.actor.clip_ration'" in error
+    assert "it has actor_rollout_ref.actor.clip_ratio" in error
 
 
 def test_a_cell_that_imitates(changed: Any) -> None:

@@ -55,7 +55,6 @@ LOGGED = {
     "training/rollout_probs_diff_max": 0.5,
     "training/rollout_actor_probs_pearson_corr": float("nan"),
     "rollout_corr/kl": 0.001,
-    "tomrl_timing/host_memory_share": 0.5,
 }
 VALIDATION = {"hi_tom": 30, "gsm8k": 10}
 
@@ -86,7 +85,6 @@ def test_a_row_is_renamed_and_timing_stands_apart() -> None:
         "old_log_prob_seconds": 0.1,
         "actor_seconds": 0.2,
         "mfu": 0.25,
-        "host_memory_share": 0.5,
     }
     assert (row.step, row.at) == (2, 5.0)
 

@@ -37,7 +37,6 @@ DISK = "(WorkerDict pid=9) OSError: [Errno 28] No space left on device: '/state/
 WRITER = "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 64 vs 0"
 NVCC = "RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist"
 HEADER = "/tmp/x/main.c:5:10: fatal error: Python.h: No such file or directory"
-LAYER = "TypeError: FlashAttentionImpl.__init__() got an unexpected keyword argument 'layer_idx'"
 DRIVER = "RuntimeError: The NVIDIA driver on your system is too old (found version 12020)."
 
 
@@ -58,10 +57,9 @@ def where() -> dict[str, object]:
         (RAY, ("too little memory of its own", "cells.a.train.cluster.nodes (now 1)")),
         (DISK, ("no room to write a checkpoint in /state", "last complete one is kept")),
         (WRITER, ("no room to write a checkpoint in /state", "unexpected pos")),
-        (NVCC, ("no compiler: ", "VLLM_USE_FLASHINFER_SAMPLER=0", "doctor --gpu")),
-        (HEADER, ("no compiler: ", "python3-dev")),
-        (LAYER, ("unknown attention: ", "dual_chunk_attention_config")),
-        (DRIVER, ("old driver: ", "580 or newer")),
+        (NVCC, ("unfit node: ", "Could not find nvcc", "doctor --gpu")),
+        (HEADER, ("unfit node: ", "Python.h")),
+        (DRIVER, ("unfit node: ", "580 or newer")),
     ],
 )
 def test_a_failure_names_what_to_change(
@@ -116,28 +114,16 @@ ABORTED = (
 
 
 @pytest.mark.parametrize(
-    ("lines", "who"),
-    [
-        (
-            [
-                watchdog("\x1b[36m(WorkerDict pid=41, ip=10.0.0.5)\x1b[0m", 9, 600060),
-                watchdog("(WorkerDict pid=42, ip=10.0.0.5)", 8, 600067),
-                watchdog("(WorkerDict pid=7)", 0, 600071),
-            ],
-            "_REDUCE_SCATTER_BASE had not ended after 600 s; seen on 10.0.0.5 (rank 8, 9), the "
-            "job's own node (rank 0)",
-        ),
-        ([REMOTE], "seen on 10.0.0.7 (rank 12)"),
-        (RAISED, "seen on the job's own node (rank 0)"),
-    ],
+    "lines",
+    [[watchdog("(WorkerDict pid=7)", 0, 600071)], [REMOTE], RAISED],
     ids=["timeout", "remote", "raised"],
 )
-def test_accelerators_that_lost_contact_are_named_with_their_nodes(
-    where: dict[str, object], lines: list[str], who: str
+def test_accelerators_that_lost_contact_are_tried_again(
+    where: dict[str, object], lines: list[str]
 ) -> None:
     found = judge([*lines, ABORTED], where, stepped=False)
     assert found and (found.cause, found.again) == ("lost contact", True)
-    assert f"; {who}. The processes of 2 x a100-80 wait for each other" in found.message
+    assert "The processes of 2 x a100-80 wait for each other" in found.message
 
 
 def test_a_warning_of_the_same_part_of_torch_is_none(where: dict[str, object]) -> None:
