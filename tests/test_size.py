@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 BUDGETS = {
-    "benchmarks": 3710,
-    "flows": 1833,
+    "benchmarks": 3741,
+    "flows": 1828,
     "pipeline": 0,
     "pipeline/analysis": 5052,
     "pipeline/audit": 941,
     "pipeline/base": 766,
-    "pipeline/cli": 3159,
+    "pipeline/cli": 3162,
     "pipeline/config": 1728,
     "pipeline/data": 1736,
     "pipeline/engine": 1739,
@@ -34,7 +34,7 @@ BUDGETS = {
     "pipeline/ops/cluster": 1408,
     "pipeline/ops/driver": 158,
     "pipeline/ops/mirror": 961,
-    "pipeline/ops/planning": 666,
+    "pipeline/ops/planning": 788,
     "pipeline/ops/share": 597,
     "pipeline/ops/verl": 2239,
     "pipeline/ops/vllm": 432,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5286,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 35715,
+    "tests": 35765,
     "tomrl": 50,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

@@ -49,7 +49,7 @@ _chief = partial(studies.printed_table, beside=studies.CHIEF)
 BLOCKS: Mapping[str, Block] = {
     "one run": _of_study("mini", studies.first_screen),
     "table": _of_study("mini", studies.result_table),
-    "control": _of_study("control", studies.first_screen),
+    "control": _of_study("control", studies.seed_by_seed),
     "minds": _of_study("mini", studies.what_pays),
     "real": _of_study("smol-seeds", studies.changes, studies.differences),
     "real opening": _of_study("smol", studies.opening),

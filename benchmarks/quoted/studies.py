@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.console import Console
 from benchmarks.quoted.table import made_on, table, whole
 from benchmarks.stored import Share, Stored, Verdict
 from pipeline.analysis.answer import does
+from pipeline.analysis.results import Row
 from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate
 from pipeline.analysis.steps import STEPS
 from pipeline.analysis.table import notes_on, table_of
@@ -102,9 +103,7 @@ def first_screen(found: Stored) -> str:
     base, *trained = found.verdicts
 
     def line(each: Verdict, cell: str, when: str) -> tuple[str, ...]:
-        figures = [rows[cell, "rule_right"], rows[cell, "rule_wrong"]]
-        figures.append(rows[cell, "pairs"].beside[PAIR_ACCURACY])
-        shares = (percent(getattr(figure, when)) for figure in figures)
+        shares = (percent(value) for value in _telling(rows, cell, when))
         named = f"`{each.combination}`" if each.combination else "-"
         return (named, *shares, followed(each.answers, each.by), each.reasoning)
 
@@ -145,6 +144,49 @@ def what_pays(found: Stored) -> str:
 
 
 # --- over seeds -----------------------------------------------------------------------------------
+
+_SEED = re.compile(r"-s(\d+)\b")
+
+
+def seed_by_seed(found: Stored) -> str:
+    """Accuracy and verdict of every cell of every seed, and one set less the other over seeds."""
+    rows = {(row.cell, row.task): row for row in found.rows}
+    bases = {_seed_of(e.cell): e for e in found.verdicts if not e.combination}
+    trained = [each for each in found.verdicts if each.combination]
+
+    def line(each: Verdict, cell: str, when: str) -> tuple[str, ...]:
+        named = f"`{each.combination}`" if each.combination else "-"
+        figures = (percent(value) for value in _telling(rows, cell, when))
+        return (named, _seed_of(cell), *figures, followed(each.answers, each.by), each.reasoning)
+
+    first = {_seed_of(each.cell): each for each in reversed(trained)}
+    lines = [line(base, first[seed].cell, "base") for seed, base in bases.items()]
+    lines += [line(each, each.cell, "trained") for each in trained]
+    sets = list(dict.fromkeys(each.combination for each in trained))
+    one, other = (
+        [_telling(rows, e.cell, "trained") for e in trained if e.combination == name]
+        for name in reversed(sets)
+    )
+    texts = _less(*(list(zip(*side, strict=True)) for side in (one, other)))
+    heads = ("trained on", "seed", *TELLING.values(), "answers follow", "reasoning is")
+    shown = ", ".join(f"{of} {text}" for of, text in zip(TELLING.values(), texts, strict=True))
+    return (
+        "Accuracy in %, before training and after it; of pairs, both are right:\n\n"
+        f"{markdown_table(heads, lines, range(1, 5))}\n"
+        f"`{sets[-1]}` less `{sets[0]}`, in points, means over {len(bases)} seeds, 95 % intervals: "
+        f"{shown}.\n"
+    )
+
+
+def _seed_of(cell: str) -> str:
+    return str(_SEED.findall(cell)[0])
+
+
+def _telling(rows: Mapping[tuple[str, str], Row], cell: str, when: str) -> list[float]:
+    """What tells belief from rule, before or after training; of pairs, that both are right."""
+    figures = [rows[cell, "rule_right"], rows[cell, "rule_wrong"]]
+    figures.append(rows[cell, "pairs"].beside[PAIR_ACCURACY])
+    return [getattr(figure, when) for figure in figures]
 
 
 def changes(found: Stored) -> str:

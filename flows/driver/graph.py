@@ -10,9 +10,10 @@ from pathlib import Path
 import yaml
 
 from pipeline.config.models import TinyModel
-from pipeline.config.params import Params, TrainedCell, before
+from pipeline.config.params import Params, TrainedCell
 from pipeline.ops.driver.checkout import ask_dvc
 from pipeline.ops.driver.mend import mend_dvc
+from pipeline.ops.planning.simulation import in_order, way
 
 _BASES, _CELLS = "${models}", "${cells}"
 
@@ -47,20 +48,10 @@ class Graph:
     def cells_left(self, params: Params, changed: Collection[str]) -> list[str]:
         """The unfinished cells, in the order in which to start them.
 
-        Each comes after the cell whose weights it takes, and counts as unfinished with it. Of
-        equals, training cells come first, as they take longest.
+        Each comes after the cell whose weights it takes, and counts as unfinished with it.
         """
         own = {key for key in params.cells if not set(self.of_cell(key)).isdisjoint(changed)}
-        ways = {key: _way(params, key) for key in params.cells}
-        left = [key for key, way in ways.items() if not own.isdisjoint(way)]
-        trained = {key for key, cell in params.cells.items() if isinstance(cell, TrainedCell)}
-        return sorted(left, key=lambda key: (len(ways[key]), key not in trained))
-
-
-def _way(params: Params, key: str) -> list[str]:
-    """A cell, the one whose weights it takes, and so on, as far as they are part of the study."""
-    first = before(params.cells[key])
-    return [key, *(_way(params, first) if first in params.cells else [])]
+        return in_order(params, (k for k in params.cells if not own.isdisjoint(way(params, k))))
 
 
 def runs_on_cores(params: Params) -> bool:

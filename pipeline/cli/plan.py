@@ -222,14 +222,19 @@ def _sentence(found: StudyPlan) -> str:
     low, high = (_time(factor * found.makespan) for factor in RANGE)
     on_cores = all(pool.accelerator == "cpu" for pool in found.cluster.pools.values())
     device = "core" if on_cores else "accelerator"
-    bound = "longest cell" if found.longest >= found.shared else f"number of {device}s"
     return (
-        f"{counted(len(found.cells), 'cell')} would be done after {_time(found.makespan)} at the "
-        f"earliest (estimate; {low} to {high}), limited by the {bound}. They take "
-        f"{_time(found.gpu_hours)} of {device} time, {found.cost:,.0f} dollars "
-        f"({found.cost_held:,.0f} if the whole cluster is paid for until then) and at most "
-        f"{found.disk_gb:,.1f} GB of disk."
+        f"`tomrl run` would be done with {counted(len(found.cells), 'cell')} after "
+        f"{_time(found.makespan)} (estimate; {low} to {high}), and pay {found.cost_held:,.0f} "
+        f"dollars for the whole cluster until then: {found.cost:,.0f} for {_time(found.gpu_hours)} "
+        f"of {device} time that cells take ({100 * found.in_use:.0f} % of what is paid for while "
+        f"they run), the rest for {device}s that wait. On disk are at most {found.disk_gb:,.1f} GB"
+        f"; checkpoints write {found.written_gb:,.0f} GB{_write_cost(found)}."
     )
+
+
+def _write_cost(found: StudyPlan) -> str:
+    price = found.cluster.write_price
+    return f", {price * found.written_gb:,.0f} dollars at {price:g} a GB" if price else ""
 
 
 def _phases(found: Phases | None) -> str:

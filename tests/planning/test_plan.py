@@ -80,9 +80,8 @@ def on_nodes(count: int) -> ClusterFile:
 
 def test_when_all_is_done_is_bound_by_accelerators_or_by_the_longest_cell(tmp_path: Path) -> None:
     few, many = (planned("tom-rl", on_nodes(count), tmp_path) for count in (1, 64))
-    assert few.shared == pytest.approx(few.gpu_hours / 4) and few.shared > few.longest
-    assert few.makespan == pytest.approx(few.shared + few.around)
-    assert many.longest > many.shared and many.longest == few.longest
+    assert few.gpu_hours / 4 <= few.scheduled < 1.05 * few.gpu_hours / 4
+    assert few.scheduled > few.longest == many.longest
     assert many.makespan == pytest.approx(many.longest + many.around)
     assert many.cost == pytest.approx(few.cost) and many.cost_held > few.cost_held
 
@@ -95,7 +94,7 @@ def test_cells_are_spread_over_pools(tmp_path: Path) -> None:
     for cell in both.cells:
         work[cell.pool] += cell.gpu_hours
     assert work["first"] == pytest.approx(work["second"], rel=0.05)
-    assert both.shared == pytest.approx(alone.shared / 2, rel=0.05)
+    assert both.scheduled == pytest.approx(alone.scheduled / 2, rel=0.05)
 
 
 def test_a_cell_that_asks_waits_for_the_training_that_it_asks(tmp_path: Path) -> None:
@@ -118,8 +117,10 @@ def test_what_is_said_at_the_end() -> None:
     shown = run("--study", "tom-rl")
     assert "qwen25-7b-1m-hi-exp" in shown and "…" not in shown
     last = shown.strip().splitlines()[-1]
-    assert last.startswith("10 cells would be done after") and "(estimate; " in last
-    assert "limited by the number of accelerators" in last
+    assert (
+        last.startswith("`tomrl run` would be done with 10 cells after") and "(estimate; " in last
+    )
+    assert "97 % of what is paid for" in last and "checkpoints write 3,908 GB." in last
     assert "not planned, behind an address: gpt-4o-base" in shown
     many = PROJECT / "docs" / "clusters" / "four-nodes.yaml"
     wide = run("--study", "rlvr", "--cluster", many)

@@ -81,6 +81,7 @@ class CellPlan:
         pools: Its stages in their order, by the pools in which it fits.
         kept: Bytes that it leaves behind.
         passing: Bytes of checkpoints while it trains.
+        written: Bytes of all checkpoints that it writes.
     """
 
     key: str
@@ -88,6 +89,7 @@ class CellPlan:
     pools: Mapping[str, Mapping[str, StagePlan]]
     kept: int
     passing: int
+    written: int
 
 
 def plan_cells(params: Params, cluster: ClusterFile, root: Path) -> list[CellPlan]:
@@ -160,13 +162,17 @@ class _Planner:
         done = {"train": train_operations(shape, run)} if run else {}
         done["evaluate"] = sum(answer_operations(shape, *each) for each in asked)
         left = sum(disk.responses(answers, lengths.answer) for answers, lengths in asked)
-        passing = 0
+        passing = written = 0
         if trained:
             critic = bool(trained.algorithm.critic)
             left += disk.weights(shape, trained.train, max(2, kept + 1))
             left += disk.state(shape, trained.train, critic=critic)
             passing = disk.while_training(shape, trained.train, critic=critic)
-        return CellPlan(key, None, self._pools(key, cell, shape, done, run), left, passing)
+            schedule = self._schedule(trained)
+            saves = sum(map(schedule.saves, range(1, schedule.total + 1)))
+            written = saves * disk.checkpoint(shape, trained.train, critic=critic)
+        pools = self._pools(key, cell, shape, done, run)
+        return CellPlan(key, None, pools, left, passing, written)
 
     def _pools(
         self,
@@ -232,9 +238,12 @@ class _Planner:
 
     def _run(self, cell: TrainedCell) -> TrainingWork:
         """A training run, with its validations."""
-        schedule = Schedule.of(cell.train, count_rows(self._params, cell, self._root))
+        schedule = self._schedule(cell)
         asked = self._asked_while_training(cell, schedule)
         return run_of(cell.train, cell.algorithm, schedule.total, asked)
+
+    def _schedule(self, cell: TrainedCell) -> Schedule:
+        return Schedule.of(cell.train, count_rows(self._params, cell, self._root))
 
     def _asked_while_training(self, cell: TrainedCell, schedule: Schedule) -> int:
         """How many questions of validations are answered in a training run."""

@@ -60,9 +60,11 @@ class ClusterFile(Section):
 
     Attributes:
         pools: Its pools by name.
+        write_price: Dollars for a GB written to the folder that its nodes share, as of EFS.
     """
 
     pools: dict[Key, Pool] = Field(min_length=1)
+    write_price: float = Field(default=0.0, ge=0, le=1000)
 
     def describe(self) -> str:
         """It in words, such as ``1 x 4 a100-80``."""

@@ -22,16 +22,16 @@ def state(shape: Shape, recipe: Train, *, critic: bool) -> int:
     """The bytes of the state that a finished run leaves, for a longer one to go on from."""
     if recipe.backend != "local" or recipe.learning_rate_schedule != "constant":
         return 0
-    return _checkpoint(shape, recipe, critic=critic) + 4 * shape.parameters
+    return checkpoint(shape, recipe, critic=critic) + 4 * shape.parameters
 
 
 def while_training(shape: Shape, recipe: Train, *, critic: bool) -> int:
     """The bytes of the checkpoints that are there at once while a cell trains."""
     count = _KEPT_BY_VERL if recipe.backend == "verl" else _KEPT_BY_LOCAL
-    return _checkpoint(shape, recipe, critic=critic) * count
+    return checkpoint(shape, recipe, critic=critic) * count
 
 
-def _checkpoint(shape: Shape, recipe: Train, *, critic: bool) -> int:
+def checkpoint(shape: Shape, recipe: Train, *, critic: bool) -> int:
     """The bytes of a checkpoint; verl's has the weights beside adapters, too."""
     learned = shape.adapters(recipe.lora.rank) if recipe.lora else shape.parameters
     beside = frozen(recipe) * shape.parameters if recipe.lora and recipe.backend == "verl" else 0

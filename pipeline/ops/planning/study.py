@@ -10,6 +10,7 @@ from typing import Any
 from pipeline.config.params import Params
 from pipeline.ops.planning.cells import CellPlan, StagePlan, base_hours, has_weights, plan_cells
 from pipeline.ops.planning.cluster import ClusterFile
+from pipeline.ops.planning.simulation import Task, in_order, makespan
 from pipeline.train.accelerators import GIB
 from pipeline.train.shapes import shape_of
 
@@ -68,8 +69,9 @@ class StudyPlan:
         cells: Its cells in the study's order.
         cluster: Where they run.
         longest: Hours of the longest cell, with the trainings before it.
-        shared: Hours of the pool that has most to do, if its accelerators never idle.
+        scheduled: Hours until all cells are done, as ``tomrl run`` starts them.
         around: Hours of what comes before and after all cells.
+        written_gb: GB of checkpoints that all trainings write.
         disk_gb: GB at most: what is left behind, and checkpoints of what trains at once.
         unplanned: Cells of models behind an address.
     """
@@ -77,15 +79,22 @@ class StudyPlan:
     cells: tuple[PlannedCell, ...]
     cluster: ClusterFile
     longest: float
-    shared: float
+    scheduled: float
     around: float
+    written_gb: float
     disk_gb: float
     unplanned: tuple[str, ...]
 
     @property
     def makespan(self) -> float:
-        """Hours until all is done, at the soonest."""
-        return max(self.longest, self.shared) + self.around
+        """Hours until all is done."""
+        return self.scheduled + self.around
+
+    @property
+    def in_use(self) -> float:
+        """The accelerators in use over those of the cluster, while cells run."""
+        paid = sum(pool.accelerators for pool in self.cluster.pools.values()) * self.scheduled
+        return self.gpu_hours / paid if paid else 1.0
 
     @property
     def gpu_hours(self) -> float:
@@ -113,10 +122,13 @@ class StudyPlan:
             "cells": [self._cell_as_json(cell) for cell in self.cells],
             "gpu_hours": round(self.gpu_hours, 4),
             "makespan_hours": round(self.makespan, 4),
+            "in_use": round(self.in_use, 4),
             "longest_cell_hours": round(self.longest, 4),
             "cost": round(self.cost, 2),
             "cost_of_cluster": round(self.cost_held, 2),
             "disk_gb": round(self.disk_gb, 3),
+            "written_gb": round(self.written_gb, 3),
+            "cost_of_writing": round(self.written_gb * self.cluster.write_price, 2),
             "not_planned": list(self.unplanned),
         }
 
@@ -149,21 +161,30 @@ def plan_study(params: Params, cluster: ClusterFile, root: Path) -> StudyPlan:
         UserError: If a cell fits nowhere, or the study does not say how much it trains on.
     """
     plans = plan_cells(params, cluster, root)
-    pools, shared = _spread(plans, cluster)
+    pools = _spread(plans, cluster)
     cells = tuple(PlannedCell(plan, pools[plan.key]) for plan in plans)
     return StudyPlan(
         cells=cells,
         cluster=cluster,
         longest=_longest(cells),
-        shared=shared,
+        scheduled=makespan(_tasks(params, cells), cluster),
         around=base_hours(params, cluster) + _REPORT_HOURS,
+        written_gb=sum(cell.plan.written for cell in cells) / 1e9,
         disk_gb=(_base_bytes(params) + _most_at_once(cells, cluster)) / 1e9,
         unplanned=tuple(key for key in params.cells if key not in pools),
     )
 
 
-def _spread(cells: list[CellPlan], cluster: ClusterFile) -> tuple[dict[str, str], float]:
-    """The pool of each cell, and the hours of the pool that has most to do.
+def _tasks(params: Params, cells: tuple[PlannedCell, ...]) -> list[Task]:
+    by_key = {cell.key: cell for cell in cells}
+    ordered = (by_key[key] for key in in_order(params, by_key))
+    return [
+        Task(each.key, each.plan.of, each.pool, tuple(each.stages.values())) for each in ordered
+    ]
+
+
+def _spread(cells: list[CellPlan], cluster: ClusterFile) -> dict[str, str]:
+    """The pool of each cell.
 
     The largest cell goes first, each to the pool that would be done with it soonest.
     """
@@ -177,7 +198,7 @@ def _spread(cells: list[CellPlan], cluster: ClusterFile) -> tuple[dict[str, str]
         ends = {pool: max(after[pool], _chain(cell.pools[pool])) for pool in after}
         found[cell.key] = pool = min(ends, key=ends.__getitem__)
         load[pool] = after[pool]
-    return found, max(load.values())
+    return found
 
 
 def _longest(cells: tuple[PlannedCell, ...]) -> float:
