@@ -9,6 +9,7 @@ machine that made them. ``python -m benchmarks.quoted`` then fills the blocks of
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,7 @@ from pipeline.train.contract import read_training
 from pipeline.train.stall import find_stall
 
 FOLDER = Path("docs") / "results"
+_LATER_SEED = re.compile(r"-s[1-9]\d*$")
 
 
 class Share(Record):
@@ -113,7 +115,7 @@ class Stored(Record):
         prompts: Prompts of a step.
         rollouts: Completions of a prompt.
         verdicts: The verdict on each cell.
-        rows: The result table, where there is one seed.
+        rows: The result table.
         over_seeds: What training changed over seeds, where there are several.
         standings: What cells and rules score over seeds.
         training: What pays on each training set.
@@ -170,7 +172,7 @@ def stored(root: Path, study: str) -> Stored:
         prompts=first.prompts_per_step,
         rollouts=first.rollouts,
         verdicts=[_verdict(root / "runs" / study, each) for each in report.verdicts],
-        rows=[] if report.over_seeds else [r for r in report.rows if r.trained is not None],
+        rows=[r for r in report.rows if r.trained is not None],
         over_seeds=report.over_seeds,
         standings=report.standings,
         training=dict(_training_sets(root, params)),
@@ -215,9 +217,11 @@ def _share(found: dict[str, float] | None) -> Share | None:
 
 
 def _training_sets(root: Path, params: Params) -> Iterator[tuple[str, TrainingSet]]:
-    """Yield what pays on each training set, by its key."""
+    """Yield what pays on each training set, by its key; of several seeds, on those of the first."""
     audit = Audit.read(root / "runs" / params.study.name / "audit" / "audit.json", "audit")
     for key, entry in params.dataset.items():
+        if _LATER_SEED.search(key):
+            continue
         examples = _examples(root / "data" / params.study.name, key, entry)
         listed, minds = _followed(examples)
         best = max(listed, key=lambda name: listed[name])

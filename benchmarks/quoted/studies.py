@@ -155,16 +155,16 @@ def seed_by_seed(found: Stored) -> str:
     trained = [each for each in found.verdicts if each.combination]
 
     def line(each: Verdict, cell: str, when: str) -> tuple[str, ...]:
-        named = f"`{each.combination}`" if each.combination else "-"
+        named = f"`{_set_of(each)}`" if each.combination else "-"
         figures = (percent(value) for value in _telling(rows, cell, when))
         return (named, _seed_of(cell), *figures, followed(each.answers, each.by), each.reasoning)
 
     first = {_seed_of(each.cell): each for each in reversed(trained)}
     lines = [line(base, first[seed].cell, "base") for seed, base in bases.items()]
     lines += [line(each, each.cell, "trained") for each in trained]
-    sets = list(dict.fromkeys(each.combination for each in trained))
+    sets = list(dict.fromkeys(map(_set_of, trained)))
     one, other = (
-        [_telling(rows, e.cell, "trained") for e in trained if e.combination == name]
+        [_telling(rows, e.cell, "trained") for e in trained if _set_of(e) == name]
         for name in reversed(sets)
     )
     texts = _less(*(list(zip(*side, strict=True)) for side in (one, other)))
@@ -176,6 +176,10 @@ def seed_by_seed(found: Stored) -> str:
         f"`{sets[-1]}` less `{sets[0]}`, in points, means over {len(bases)} seeds, 95 % intervals: "
         f"{shown}.\n"
     )
+
+
+def _set_of(each: Verdict) -> str:
+    return _SEED.sub("", each.combination)
 
 
 def _seed_of(cell: str) -> str:
