@@ -54,7 +54,6 @@ def test_vllm_serves_an_exported_model(
         tokenizer.apply_chat_template(
             list(prompt.messages), tokenize=False, add_generation_prompt=True
         )
-        + prompt.begun
         for prompt in prompts
     ]
     asked = {"model": str(folder), "prompt": texts, "add_special_tokens": False, "temperature": 0}
