@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 BUDGETS = {
-    "benchmarks": 3741,
+    "benchmarks": 3747,
     "flows": 1828,
     "pipeline": 0,
     "pipeline/analysis": 5052,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5286,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 35765,
+    "tests": 35767,
     "tomrl": 50,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

@@ -19,7 +19,7 @@ from pipeline.formats.tables import LONGEST_FIELD, Row, read_table
 from pipeline.tasks import registry
 from pipeline.tasks.example import AnswerKind, Example
 from pipeline.tasks.plain import split_letter
-from pipeline.tom.parse.text import without_options
+from pipeline.tom.parse.text import unnumbered, without_options
 from pipeline.tom.solve import split_choices
 
 _KINDS = get_args(AnswerKind)
@@ -302,7 +302,7 @@ def _answered(
         benchmark=task.benchmark,
         task=task.name,
         story=text("story").strip(),
-        question=without_options(text("question")),
+        question=unnumbered(without_options(text("question"))),
         answer=_gold(text("answer"), choices),
         choices=choices,
         order=_order(path, where, held_in("order")),

@@ -162,7 +162,10 @@ def _numbered(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
     def lines(text: str) -> str:
         return "\n".join(f"{n} {line}" for n, line in enumerate(text.splitlines(), 1))
 
-    return (_lines(folder / "a.jsonl", [{**row, "story": lines(row["story"])} for row in rows]),)
+    made = [
+        {**row, "story": lines(row["story"]), "question": f"9 {row['question']}"} for row in rows
+    ]
+    return (_lines(folder / "a.jsonl", made),)
 
 
 def _inspect(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:

@@ -55,7 +55,7 @@ class Catalogue:
                 self._cell(key, tracker, again)
             self._models()
             if again:
-                send_report(self.parent, self.root / "reports" / self.params.study.name)
+                send_report(self.parent, self.root, self.params.study.name)
         except UserError:
             raise
         except Exception as error:
@@ -112,11 +112,11 @@ class Catalogue:
             )
 
 
-def send_report(tracker: Tracker, folder: Path) -> None:
+def send_report(tracker: Tracker, root: Path, study: str) -> None:
     """Send a report to the run of its study, with the accuracies in it, if there is one."""
     from pipeline.analysis.packed import PARTS
 
-    figures = folder / "metrics.json"
+    figures, folder = root / "results" / study / "metrics.json", root / "reports" / study
     if not figures.is_file():
         return
     tracker.step("accuracy", 0, read_json(figures), figures.stat().st_mtime)

@@ -22,6 +22,6 @@ def keep_report(stage: Stage) -> None:
     try:
         with study_run(stage.params, stage.root) as tracker:
             complete(stage.params, stage.root, study=tracker)
-            send_report(tracker, stage.root / "reports" / stage.study)
+            send_report(tracker, stage.root, stage.study)
     except UserError as error:
         log.warning("%s; the files hold everything, send them later with: tomrl sync", error)
