@@ -59,6 +59,9 @@ def write_study(params: Params, root: Path) -> None:
     write_text(data / "combos" / "hi" / "train.parquet", "examples")
     for key in params.cells:
         write_cell(params, root, key)
-    report = root / "reports" / params.study.name
-    write_text(report / "index.html", "<title>report</title>")
-    write_json(report / "metrics.json", {key: {"hi": 100 * x} for key, x in ACCURACY.items()})
+    name = params.study.name
+    write_text(root / "reports" / name / "index.html", "<title>report</title>")
+    write_json(
+        root / "results" / name / "metrics.json",
+        {key: {"hi": 100 * x} for key, x in ACCURACY.items()},
+    )

@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5286,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 35767,
+    "tests": 35771,
     "tomrl": 50,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

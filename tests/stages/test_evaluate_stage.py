@@ -185,7 +185,8 @@ def test_several_samples_stand_beside_the_first(root: Path) -> None:
     judge.main(Stage("judge", root, one.params), KEY)
     assert (one.runs / KEY / "judge" / "verdicts.json").read_bytes() == verdicts
     alone = sampled[sampled["figure"] != SAMPLES_RIGHT].reset_index(drop=True)
-    pd.testing.assert_frame_equal(read_grades(folder / "grades.parquet", "evaluate"), alone)
+    graded = read_grades(folder / "grades.parquet", "evaluate")
+    pd.testing.assert_frame_equal(graded, alone, check_dtype=False, check_categorical=False)
 
 
 def test_samples_that_cannot_differ_are_refused(root: Path) -> None:
