@@ -109,8 +109,8 @@ class VerlAttempt:
             Overtaken: If another attempt took over.
             UserError: If something fails that its user must fix.
         """
-        check_engine()
         say(NOTE, described(self.recipe, flash=flash_is_installed()))
+        check_engine()
         self.base = self.spec.start()
         done = self._resume()
         if done < self.total:
