@@ -15,6 +15,7 @@ from pipeline.base.errors import UserError, did_you_mean
 from pipeline.config.expand import expand
 from pipeline.config.params_file import read_params
 from pipeline.config.study_files import find_study, study_files
+from pipeline.formats.tables import holds_texts
 from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class Side:
 def names_cell(source: Path) -> bool:
     """Whether an argument names a cell or its folder, not a file or a folder of responses."""
     if source.is_dir():
-        return any((folder / GRADES).is_file() for folder in (source, source / "evaluate"))
+        answered = any((folder / GRADES).is_file() for folder in (source, source / "evaluate"))
+        return answered or not holds_texts(source)
     return not (source.is_file() or source.suffix)
 
 

@@ -49,7 +49,7 @@ def read_table(path: Path) -> Iterator[Row]:
     Raises:
         UserError: If the file is missing, of another kind, or damaged.
     """
-    if path.is_dir():
+    if holds_texts(path):
         yield from _folder(path)
         return
     kind = path.suffix.lower()
@@ -61,7 +61,7 @@ def read_table(path: Path) -> Iterator[Row]:
         with _opened(path) as file:
             known = OtherTool(path)
             for where, row in _KINDS[kind](path, file):
-                if (not row or any(map(_holds_something, row.values()))) and known.is_new(row):
+                if (not row or not all(map(is_absent, row.values()))) and known.is_new(row):
                     yield where, known.read(where, row)
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
@@ -69,9 +69,18 @@ def read_table(path: Path) -> Iterator[Row]:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
+def holds_texts(path: Path) -> bool:
+    """A folder with a text file for some response."""
+    return path.is_dir() and any(_texts(path))
+
+
+def _texts(path: Path) -> Iterator[Path]:
+    return (each for kind in _TEXTS for each in path.rglob(f"*{kind}"))
+
+
 def _folder(path: Path) -> Iterator[Row]:
     """A row for each text file of a folder: its response, and the id that its name is."""
-    for file in sorted(each for kind in _TEXTS for each in path.rglob(f"*{kind}")):
+    for file in sorted(_texts(path)):
         name = file.relative_to(path)
         try:
             yield str(name), {"id": str(name.with_suffix("")), "response": file.read_text("utf-8")}
@@ -79,9 +88,12 @@ def _folder(path: Path) -> Iterator[Row]:
             raise UserError(f"{file}: byte {error.start} is not UTF-8; convert the file") from None
 
 
-def _holds_something(value: object) -> bool:
-    """A field is not empty; rows of empty fields, as Excel leaves them, are dropped."""
-    return not (value is None or value == "" or value != value)
+def is_absent(value: object) -> bool:
+    """A field is empty: pandas writes a missing number as NaN.
+
+    Rows of nothing else, as Excel leaves them, are dropped.
+    """
+    return value is None or value == "" or value != value
 
 
 def is_table(path: Path) -> bool:

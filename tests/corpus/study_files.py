@@ -86,6 +86,14 @@ grid:
   algorithms: [grpo, ppo]
   seeds: [0, 1]
 """
+
+
+def _at(section: str) -> str:
+    """The line at which a section of the good study begins."""
+    assert GOOD.count(f"\n{section}") == 1
+    return f"line {GOOD[: GOOD.index(f'{chr(10)}{section}')].count(chr(10)) + 2}"
+
+
 FILE = "studies/bad.yaml"
 USE = ("tomrl", "study", "use", "bad")
 
@@ -181,7 +189,7 @@ EDITS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("where: {is_interesting: true}", "where: {5: true}", ("validation.0.where", "5")),
     ("orders: [3]", "orders: [5]", ("suite.tasks.order_3.orders", "5")),
     ("task: hi_tom_style, orders: [3]", "task: arithmetic, orders: [3]", ("suite.tasks.order_3.orders", "suite.side_checks")),
-    ("    order_1:", "    arithmetic:", ("line 35", "suite.side_checks.arithmetic", "a task has the name")),
+    ("    order_1:", "    arithmetic:", (_at("    arithmetic:"), "suite.side_checks.arithmetic", "a task has the name")),
     ("trained: [hi]", "trained: [hello]", ("suite.tasks.order_1.trained", "'hello'", "hi")),
     ("trained: [hi]", "trained: hi", ("suite.tasks.order_1.trained: found 'hi'", "list")),
     ("trained: [hi]", "trained: [hi, hi]", ("suite.tasks.order_1.trained", "twice")),
@@ -196,7 +204,7 @@ EDITS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("learning_rate: 0.003", "learning_rate: .inf", ("warm_start.learning_rate: found inf",)),
     ("learning_rate: 0.003", "learning_rate: '1e-6'", ("warm_start.learning_rate: found '1e-6'",)),
     ("stories: 200", "stories: 1000000000000", ("stories: found 1000000000000",)),
-    ("stories: 200", "stories: 200\n        target_accuracy: 0.4", ("line 44", "warm_start", "400")),
+    ("stories: 200", "stories: 200\n        target_accuracy: 0.4", (_at("      warm_start:"), "warm_start", "400")),
     ("arithmetic_share: 0.1", "arithmetic_share: 2", ("arithmetic_share: found 2",)),
     ("vocabulary: 768", "vocabulary: 1", ("vocabulary: found 1",)),
     ("vocabulary: 768", "vocabulary: 10000000000", ("vocabulary: found 10000000000",)),
@@ -222,7 +230,7 @@ EDITS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("reward: rlvr", "reward: tom-rl", ("train.reward", "published", "'tom-rl-strict'")),
     ("reward: rlvr", "reward: {preset: rlvr, published: No.}", ("train.reward", "'rlvr' is strict")),
     ("reward: rlvr", "reward: 5", ("train.reward", "5")),
-    ("reward: rlvr", "fidelity_weight: 0.5", ("line 52", "fidelity_weight", "train.reward")),
+    ("reward: rlvr", "fidelity_weight: 0.5", (_at("train:"), "fidelity_weight", "train.reward")),
     ("prompts_per_step: 2", "prompts_per_step: 0", ("prompts_per_step: found 0",)),
     ("prompts_per_step: 2", "prompts_per_step: two", ("prompts_per_step: found 'two'",)),
     ("rollouts: 4", "rollouts: 1", ("train.rollouts", "1", "grpo", "2")),
@@ -241,7 +249,7 @@ EDITS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("rollouts: 4", 'rollouts: "\\e]0;pwned\\a"', ("train.rollouts: found '\\x1b]0;pwned\\x07'",)),
     ("rollouts: 4", "rollouts: '[/bold]'", ("train.rollouts: found '[/bold]'",)),
     ("rollouts: 4", "rollouts: " + 3000 * "x", ("train.rollouts: found 'xxx", "...")),
-    ("  steps: 4\n", "  steps: 4\n  epochs: 1\n", ("line 52", "train", "exactly one of steps and epochs")),
+    ("  steps: 4\n", "  steps: 4\n  epochs: 1\n", (_at("train:"), "train", "exactly one of steps and epochs")),
     ("  steps: 4\n", "", ("train", "exactly one of steps and epochs")),
     ("  steps: 4\n", "  epochs: .inf\n", ("train.epochs: found inf",)),
     ("  steps: 4\n", "  epochs: 0\n", ("train.epochs: found 0",)),
@@ -269,7 +277,7 @@ EDITS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("save_every: 1", "save_every: 1\n  precision: float8", ("train.precision: found 'float8'",)),
     ("save_every: 1", "save_every: 1\n  checkpoint: worst", ("train.checkpoint: found 'worst'",)),
     # evaluation
-    ("engine: hf", "engine: vllm\n  scoring: options", ("line 70", "evaluate: found scoring: options with engine: vllm", "engines that do: hf")),
+    ("engine: hf", "engine: vllm\n  scoring: options", (_at("evaluate:"), "evaluate: found scoring: options with engine: vllm", "engines that do: hf")),
     ("engine: hf", "engine: llama", ("evaluate.engine: found 'llama'", "'hf'")),
     ("  temperature: 0\n", "  temperature: -1\n", ("evaluate.temperature: found -1",)),
     ("top_p: 1.0", "top_p: 0", ("evaluate.top_p: found 0",)),
@@ -279,7 +287,7 @@ EDITS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "engine: hf",
         "engine: vllm\n  precision: bfloat16",
-        ("line 70", "found precision: bfloat16 with engine: vllm", "leave precision out"),
+        (_at("evaluate:"), "found precision: bfloat16 with engine: vllm", "leave precision out"),
     ),
     ("batch: 200", "batch: 1000000000000", ("evaluate.batch: found 1000000000000",)),
     ("task: arithmetic,", "task: hi_tom_style,", ("suite.side_checks.arithmetic.task: found 'hi_tom_style'", "arithmetic")),
