@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-most_mb=${MOST_MB:-580}
+most_mb=${MOST_MB:-560}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 uv=$PWD/.venv/bin/uv

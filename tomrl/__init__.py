@@ -78,8 +78,14 @@ def board(
         columns: As of :func:`judge`.
     """
     from pipeline.analysis.board import board as board_of
+    from pipeline.analysis.board import items_of_answers
 
-    return board_of({name: _answers(rows, benchmark, columns) for name, rows in models.items()})
+    return board_of(
+        {
+            name: items_of_answers(_answers(rows, benchmark, columns))
+            for name, rows in models.items()
+        }
+    )
 
 
 def load(study: str | None = None, root: Path | None = None) -> LoadedStudy:

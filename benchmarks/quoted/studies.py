@@ -22,6 +22,8 @@ from pipeline.formats.plural import counted, percent
 from pipeline.judge.answers import followed
 from pipeline.judge.found import findable
 
+_SEED = re.compile(r"-s(\d+)\b")
+
 WIDTH = 112
 """Columns of the terminal that a page shows."""
 
@@ -103,9 +105,7 @@ def first_screen(found: Stored) -> str:
     base, *trained = found.verdicts
 
     def line(each: Verdict, cell: str, when: str) -> tuple[str, ...]:
-        shares = (percent(value) for value in _telling(rows, cell, when))
-        named = f"`{each.combination}`" if each.combination else "-"
-        return (named, *shares, followed(each.answers, each.by), each.reasoning)
+        return (_set_of(each), *_line(rows, each, cell, when))
 
     heads = ("trained on", *list(TELLING.values())[:2], "both of a pair")
     lines = [line(base, trained[0].cell, "base"), *(line(e, e.cell, "trained") for e in trained)]
@@ -145,8 +145,6 @@ def what_pays(found: Stored) -> str:
 
 # --- over seeds -----------------------------------------------------------------------------------
 
-_SEED = re.compile(r"-s(\d+)\b")
-
 
 def seed_by_seed(found: Stored) -> str:
     """Accuracy and verdict of every cell of every seed, and one set less the other over seeds."""
@@ -155,9 +153,7 @@ def seed_by_seed(found: Stored) -> str:
     trained = [each for each in found.verdicts if each.combination]
 
     def line(each: Verdict, cell: str, when: str) -> tuple[str, ...]:
-        named = f"`{_set_of(each)}`" if each.combination else "-"
-        figures = (percent(value) for value in _telling(rows, cell, when))
-        return (named, _seed_of(cell), *figures, followed(each.answers, each.by), each.reasoning)
+        return (_set_of(each), _seed_of(cell), *_line(rows, each, cell, when))
 
     first = {_seed_of(each.cell): each for each in reversed(trained)}
     lines = [line(base, first[seed].cell, "base") for seed, base in bases.items()]
@@ -173,13 +169,22 @@ def seed_by_seed(found: Stored) -> str:
     return (
         "Accuracy in %, before training and after it; of pairs, both are right:\n\n"
         f"{markdown_table(heads, lines, range(1, 5))}\n"
-        f"`{sets[-1]}` less `{sets[0]}`, in points, means over {len(bases)} seeds, 95 % intervals: "
+        f"{sets[-1]} less {sets[0]}, in points, means over {len(bases)} seeds, 95 % intervals: "
         f"{shown}.\n"
     )
 
 
+def _line(
+    rows: Mapping[tuple[str, str], Row], each: Verdict, cell: str, when: str
+) -> tuple[str, ...]:
+    """The figures of a cell, before or after training, and what its answers follow."""
+    figures = (percent(value) for value in _telling(rows, cell, when))
+    return (*figures, followed(each.answers, each.by), each.reasoning)
+
+
 def _set_of(each: Verdict) -> str:
-    return _SEED.sub("", each.combination)
+    """What a cell is trained on, whatever its seed."""
+    return f"`{_SEED.sub('', each.combination)}`" if each.combination else "-"
 
 
 def _seed_of(cell: str) -> str:
@@ -257,7 +262,7 @@ def _steps(found: Stored, group: str) -> list[list[float]]:
         [
             step["after"] - step["before"]
             for step in found.chained
-            if (re.sub(r"-s\d+", "", step["cell"]), step["task"]) == (group, column)
+            if (_SEED.sub("", step["cell"]), step["task"]) == (group, column)
         ]
         for column in TELLING
     ]

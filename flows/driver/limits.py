@@ -22,6 +22,7 @@ from flows.driver.graph import runs_on_cores
 from pipeline.base.errors import UserError
 from pipeline.config.params import ApiCell, Params, TrainedCell
 from pipeline.ops.cluster.job import node_minutes
+from pipeline.ops.planning.simulation import best_fit
 from pipeline.ops.verl.placement import place
 from pipeline.train.shapes import shape_of
 
@@ -65,9 +66,8 @@ def side_by_side(params: Params, nodes: Sequence[int]) -> int:
     """
     free, placed = list(nodes), 0
     for count, each in sorted((_place(params, key) for key in params.cells), key=math.prod):
-        order = sorted(range(len(free)), key=free.__getitem__)
-        fitting = [node for node in order if free[node] >= each][:count]
-        if not each or len(fitting) == count:
+        fitting = best_fit(free, count, each)
+        if not each or fitting:
             placed += 1
             for node in fitting:
                 free[node] -= each

@@ -88,14 +88,9 @@ class Entry:
         return profile_text([each.as_json() for each in self.verdict.answers.profile])
 
 
-def board(models: Mapping[str, ForeignAnswers]) -> list[Entry]:
-    """Models beside each other, the best first.
-
-    Raises:
-        UserError: If the answers of a model cannot be read; by its file.
-    """
-    judged = [(name, items_of_answers(answers)) for name, answers in models.items()]
-    judged.sort(key=lambda each: (-_right(each[1]).value, each[0]))
+def board(models: Mapping[str, Sequence[Item]]) -> list[Entry]:
+    """Models beside each other, from the answers of each, the best first."""
+    judged = sorted(models.items(), key=lambda each: (-_right(each[1]).value, each[0]))
     found: list[Entry] = []
     known: dict[tuple[str, ...], Questions] = {}
     for (name, items), (below, others) in pairwise([*judged, ("", [])]):

@@ -6,26 +6,30 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.analysis.results import Results
-from pipeline.formats.files import read_json, write_json
+from pipeline.analysis.summary import StudySummary
+from pipeline.formats.files import write_json
 from pipeline.formats.records import Figures
 
 CURVES = ("validation_accuracy", "reward_mean", "accuracy", "length_median")
 """What is worth a plot; of cells that imitate, their loss in place of the last three."""
 
 
-def write_small_files(results: Results, report: Path, folder: Path) -> None:
+def write_small_files(results: Results, summary: StudySummary, page: Path, folder: Path) -> None:
     """Write what was found, without samples and weights, into a folder.
 
     Args:
         results: What was found.
-        report: The folder of the report, whose verdicts and ``report.md`` are copied.
+        summary: What the report says of them, with the verdicts.
+        page: The report's ``report.md``, which is copied.
         folder: Gets ``metrics.json``, ``verdicts.json``, ``curves.json``, ``checkpoints.json`` and
             ``report.md``.
     """
     write_json(folder / "metrics.json", accuracies(results))
-    write_json(folder / "verdicts.json", read_json(report / "results.json")["verdicts"])
+    write_json(
+        folder / "verdicts.json", summary.model_dump(mode="json", include={"verdicts"})["verdicts"]
+    )
     write_json(folder / "curves.json", curves(results))
-    (folder / "report.md").write_bytes((report / "report.md").read_bytes())
+    (folder / "report.md").write_bytes(page.read_bytes())
     write_json(
         folder / "checkpoints.json",
         {

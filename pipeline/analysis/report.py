@@ -24,11 +24,11 @@ from pipeline.formats.foreign import markdown_text
 from pipeline.formats.plural import counted
 
 
-def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
+def write_report(results: Results, recorded: Recorded, folder: Path) -> StudySummary:
     """Write ``index.html``, ``results.json``, ``report.md`` and the figures into a folder.
 
-    What the page shows on demand lies in ``parts``. A study with several seeds also gets
-    ``seeds.md``: what training changed, with intervals.
+    Returns what it says. What the page shows on demand lies in ``parts``. A study with several
+    seeds also gets ``seeds.md``: what training changed, with intervals.
     """
     folder.mkdir(parents=True, exist_ok=True)
     figures = draw_all(results)
@@ -49,6 +49,7 @@ def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
         render(results, report, figures, tables, inside, rows, runs), encoding="utf-8"
     )
     write_parts(folder / PARTS, results, rows, samples, marked)
+    return report
 
 
 def _partial(report: StudySummary) -> str:

@@ -19,7 +19,7 @@ from pipeline.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from pipeline.analysis.board import Entry
-    from pipeline.judge.foreign import ForeignAnswers
+    from pipeline.judge.items import Item
 
 
 def board(
@@ -50,11 +50,11 @@ def board(
     if output is not None:
         check_output(output)
     console, bad = Terminal(stderr=as_json), False
-    models: dict[str, ForeignAnswers] = {}
+    models: dict[str, list[Item]] = {}
     with ProgressReport("board", len(files), beside=True) as progress:
         for number, path in enumerate(files, 1):
             try:
-                models[_name(path, models)] = _checked(path, benchmark, columns, raw)
+                models[_name(path, models)] = _items(path, benchmark, columns, raw)
             except UserError as error:
                 bad = True
                 console.say(f"left out: {error}")
@@ -74,19 +74,15 @@ def board(
         raise typer.Exit(1)
 
 
-def _checked(
-    path: Path, benchmark: str | None, columns: str | None, raw: Path | None
-) -> ForeignAnswers:
-    """Answers all of whose rows can be read."""
+def _items(path: Path, benchmark: str | None, columns: str | None, raw: Path | None) -> list[Item]:
+    from pipeline.analysis.board import items_of_answers
     from pipeline.evaluate.naming import parse_columns
     from pipeline.judge.foreign import ForeignAnswers
 
-    found = ForeignAnswers.of(path, benchmark, parse_columns(columns), raw)
-    found.read()
-    return found
+    return items_of_answers(ForeignAnswers.of(path, benchmark, parse_columns(columns), raw))
 
 
-def _name(path: Path, taken: dict[str, ForeignAnswers]) -> str:
+def _name(path: Path, taken: dict[str, list[Item]]) -> str:
     return path.stem if path.stem not in taken else str(path)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pipeline.analysis.compare import ColumnCompared
+    from pipeline.tasks.example import Example
 
 _LONGEST_SHOWN = 300  # characters of a response
 
@@ -61,43 +63,52 @@ def compare(
 
     Example: `tomrl compare nano-base nano-cued` or `tomrl compare nano-cued@best nano-cued@last`
     """
-    from pipeline.analysis.compare import compare as compare_answers
-
-    one_file, other_file = Path(first), Path(second)
-    if one_file.is_file() and other_file.is_file():
-        _compare_files(one_file, other_file, examples, as_json=as_json)
-        return
-    root = find_root()
-    results = []
-    for one, other in _pairs(root, first, second):
-        found = compare_answers(_grades(one), _grades(other))
-        if not found:
-            raise UserError(
-                f"{one.text} and {other.text} have no question in common; name two cells of one "
-                "study, or folders of answers to the same suite"
-            )
-        results.append((one, other, found))
+    files = Path(first), Path(second)
+    if all(file.is_file() for file in files):
+        results = [_of_files(*files, examples)]
+    else:
+        root = find_root()
+        pairs = _pairs(root, first, second)
+        results = [_of_cells(root, one, other, examples) for one, other in pairs]
     if as_json:
-        rows = [
-            {
-                "first": a.text,
-                "second": b.text,
-                "columns": [each.as_json() for each in found],
-                "examples": list(_turned(root, a, b, found, examples)),
-            }
-            for a, b, found in results
-        ]
-        print(json.dumps(rows))
+        print(json.dumps([each.as_json() for each in results]))
         return
     console = Terminal()
-    for one, other, found in results:
-        if one.answers.samefile(other.answers):
-            there = f"{one.answers}: nothing to compare"
-            console.say(f"{one.text} and {other.text} have the same answers, in {there}")
+    for each in results:
+        if each.same is not None:
+            there = f"{each.same}: nothing to compare"
+            console.say(f"{each.first} and {each.second} have the same answers, in {there}")
             continue
-        _show(console, one.text, other.text, found)
-        for turned in _turned(root, one, other, found, examples):
+        _show(console, each)
+        for turned in each.examples:
             _say(console, turned)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """Two sides.
+
+    Attributes:
+        first: The name of A.
+        second: The name of B.
+        columns: What differs, by column.
+        examples: Questions that only one of the two answers right, with both responses.
+        same: Where the answers of both lie, if they are the same ones.
+    """
+
+    first: str
+    second: str
+    columns: Sequence[ColumnCompared]
+    examples: Sequence[Mapping[str, str]]
+    same: Path | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "first": self.first,
+            "second": self.second,
+            "columns": [each.as_json() for each in self.columns],
+            "examples": list(self.examples),
+        }
 
 
 def _pairs(root: Path, first: str, second: str) -> list[tuple[Side, Side]]:
@@ -117,8 +128,24 @@ def _grades(side: Side) -> pd.DataFrame:
     return read_grades(side.answers / GRADES, side.made_by)
 
 
-def _compare_files(first: Path, second: Path, examples: int, *, as_json: bool) -> None:
-    """Compare two files of answers."""
+def _of_cells(root: Path, one: Side, other: Side, examples: int) -> _Compared:
+    from pipeline.analysis.compare import compare as compare_answers
+
+    found = compare_answers(_grades(one), _grades(other))
+    if not found:
+        raise UserError(
+            f"{one.text} and {other.text} have no question in common; name two cells of one study, "
+            "or folders of answers to the same suite"
+        )
+    if one.answers.samefile(other.answers):
+        return _Compared(one.text, other.text, found, (), same=one.answers)
+    study = one.study or other.study
+    said = [_responses(side) for side in (one, other)] if examples else []
+    turned = _turned(said, lambda column: _questions(root, study, column), found, examples)
+    return _Compared(one.text, other.text, found, list(turned))
+
+
+def _of_files(first: Path, second: Path, examples: int) -> _Compared:
     from pipeline.analysis.board import items_of_answers, names_of, side_by_side
     from pipeline.judge.foreign import ForeignAnswers
 
@@ -126,37 +153,20 @@ def _compare_files(first: Path, second: Path, examples: int, *, as_json: bool) -
     found = side_by_side(one, other)
     if found is None:
         raise UserError(f"{first} and {second} have no question in common")
-    said = [dict(zip(names_of(items), items, strict=True)) for items in (one, other)]
-    turned = [
-        {
-            "column": found.column,
-            "kind": kind,
-            "id": name,
-            "question": f"{asked.question} (gold: {asked.answer})",
-            "A": said[0][name].response,
-            "B": said[1][name].response,
-        }
-        for kind, names in (("only B is right", found.gained), ("only A is right", found.lost))
-        for name in names[:examples]
-        for asked in [said[0][name].example]
-    ]
-    if as_json:
-        named = {"first": str(first), "second": str(second)}
-        print(json.dumps([{**named, "columns": [found.as_json()], "examples": turned}]))
-        return
-    console = Terminal()
-    _show(console, str(first), str(second), [found])
-    for each in turned:
-        _say(console, each)
+    named = [dict(zip(names_of(items), items, strict=True)) for items in (one, other)]
+    said = [{name: item.response for name, item in items.items()} for items in named]
+    asked = {name: _with_gold(item.example) for name, item in named[0].items()}
+    turned = _turned(said, lambda _: asked, [found], examples)
+    return _Compared(str(first), str(second), [found], list(turned))
 
 
-def _show(console: Terminal, one: str, other: str, found: Sequence[ColumnCompared]) -> None:
+def _show(console: Terminal, compared: _Compared) -> None:
     table = make_table(
-        f"A: {one}, B: {other}; accuracy in %",
+        f"A: {compared.first}, B: {compared.second}; accuracy in %",
         ["column"],
         ("A", "B", "B - A (95 %)", "bootstrap", "p", "only B right", "only A right"),
     )
-    for each in found:
+    for each in compared.columns:
         table.add_row(
             each.column,
             percent(each.first),
@@ -171,15 +181,21 @@ def _show(console: Terminal, one: str, other: str, found: Sequence[ColumnCompare
 
 
 def _turned(
-    root: Path, one: Side, other: Side, found: Sequence[ColumnCompared], examples: int
+    said: Sequence[Mapping[str, str]],
+    asked_in: Callable[[str], Mapping[str, str]],
+    found: Sequence[ColumnCompared],
+    examples: int,
 ) -> Iterator[dict[str, str]]:
-    """Yield questions that only one of the two answers right, with both responses."""
-    if not examples:
-        return
-    said = [_responses(side) for side in (one, other)]
-    study = one.study or other.study
-    for each in found:
-        asked = _questions(root, study, each.column) if each.gained or each.lost else {}
+    """Yield questions that only one of the two answers right, with both responses.
+
+    Args:
+        said: The responses of both by question.
+        asked_in: The questions of a column with their gold answers.
+        found: What differs.
+        examples: How many questions of each kind.
+    """
+    for each in found if examples else ():
+        asked = asked_in(each.column) if each.gained or each.lost else {}
         for kind, names in (("only B is right", each.gained), ("only A is right", each.lost)):
             for name in [name for name in names if all(name in of for of in said)][:examples]:
                 yield {
@@ -216,4 +232,8 @@ def _questions(root: Path, study: str | None, column: str) -> dict[str, str]:
     path = root / "data" / study / "suite" / f"{column}.parquet"
     if not path.is_file():
         return {}
-    return {e.id: f"{e.question} (gold: {e.answer})" for e in read_examples(path)}
+    return {each.id: _with_gold(each) for each in read_examples(path)}
+
+
+def _with_gold(example: Example) -> str:
+    return f"{example.question} (gold: {example.answer})"

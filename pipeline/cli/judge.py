@@ -74,14 +74,15 @@ def judge(
     """
     if match is not None and before is not None:
         raise UserError("--before is for the verdict; leave out --match")
-    if names_cell(source):
+    of_cell = names_cell(source)
+    if of_cell:
         for option, given in (("--before", before), ("--columns", columns), ("--raw", raw)):
             if given is not None:
                 raise UserError(
                     f"{option} goes with a file; of a cell the report has what training did to its "
                     "responses: tomrl report"
                 )
-    file = None if names_cell(source) else _file(source, benchmark, columns, raw, match)
+    file = None if of_cell else _file(source, benchmark, columns, raw, match)
     if match is not None:
         regrade(file or source, benchmark, match, as_json=as_json)
         return

@@ -10,12 +10,11 @@ from pipeline.base.errors import UserError
 from pipeline.evaluate.answers import (
     as_choices,
     as_meta,
-    is_absent,
     named,
     refuse_missing,
     whole_number,
 )
-from pipeline.formats.tables import read_table
+from pipeline.formats.tables import is_absent, read_table
 from pipeline.reward.reward import Preset
 from pipeline.tasks import registry
 from pipeline.tasks.example import AnswerKind, Example

@@ -25,6 +25,7 @@ from pipeline.tom.check import check as check_rows
 from pipeline.tom.claims.reader import read_story
 from pipeline.tom.language import LANGUAGES, get_language, language_of
 from pipeline.tom.parse.text import ParseError, without_options
+from pipeline.tom.question import asked_about
 from pipeline.tom.rules import Rules
 from pipeline.tom.solve import Answer, split_choices
 from pipeline.tom.solve import solve as solve_question
@@ -280,7 +281,7 @@ def _claims(name: str, row: InputRow, rules: Rules) -> list[dict[str, object]] |
     language = get_language(name)
     try:
         asked = language.question(without_options(row["question"]))
-        thing = getattr(asked, "object", "")
+        thing = asked_about(asked)
         options = split_choices(row.get("choices"))
         story = read_story(language, row["story"], rules, thing).with_places(options)
     except (ParseError, KeyError):

@@ -20,6 +20,7 @@ from pipeline.base.errors import UserError
 from pipeline.tasks.example import Example
 from pipeline.tom.language import Language, language_of
 from pipeline.tom.parse.text import ParseError
+from pipeline.tom.question import asked_about
 from pipeline.tom.shortcut import guess
 from pipeline.tom.story import Claim, Move, Place
 
@@ -53,7 +54,7 @@ def last_named(example: Example) -> str:
     language = _readable(example)
     try:
         asked = language.question(example.question)
-        events = language.story(example.story, getattr(asked, "object", "")).events
+        events = language.story(example.story, asked_about(asked)).events
     except ParseError as error:
         raise UserError(
             f"task {example.task}: the rule of the earliest exit is asked for, and the engine "

@@ -15,9 +15,10 @@ from pipeline.base.errors import UserError
 from pipeline.evaluate.joined import Asked
 from pipeline.evaluate.naming import NAMES, Naming, naming_of
 from pipeline.formats.other_logs import FAILED
-from pipeline.formats.tables import LONGEST_FIELD, Row, read_table
+from pipeline.formats.tables import LONGEST_FIELD, Row, is_absent, read_table
 from pipeline.tasks import registry
 from pipeline.tasks.example import AnswerKind, Example
+from pipeline.tasks.grading import option_of
 from pipeline.tasks.plain import split_letter
 from pipeline.tom.parse.text import unnumbered, without_options
 from pipeline.tom.solve import split_choices
@@ -297,19 +298,19 @@ def _answered(
     if kind not in _KINDS:
         allowed = ", ".join(_KINDS)
         raise UserError(f"{path}, {where}: answer_kind is {kind!r}; allowed: {allowed}")
-    choices = _choices(path, where, held_in("choices"))
     example = Example(
         benchmark=task.benchmark,
         task=task.name,
         story=text("story").strip(),
         question=unnumbered(without_options(text("question"))),
-        answer=_gold(text("answer"), choices),
-        choices=choices,
+        answer=text("answer"),
+        choices=_choices(path, where, held_in("choices")),
         order=_order(path, where, held_in("order")),
         question_type=text("question_type"),
         answer_kind=cast(AnswerKind, kind),
         meta=_meta(path, where, held_in("meta")),
     )
+    example = _with_gold(example)
     held = {thing: row.get(name) for thing, name in columns.items()} | {"meta": example.meta}
     try:
         refuse_missing(held, task.reads(example), f"grading {task.name}")
@@ -321,14 +322,16 @@ def _answered(
     return AnsweredQuestion(where if name is None else name, example, text("response"))
 
 
-def _gold(answer: str, choices: tuple[str, ...] | None) -> str:
-    """The gold answer; one that is an option's letter, or has it in front, as that option."""
-    if not choices or answer in choices:
-        return answer
+def _with_gold(example: Example) -> Example:
+    """An example whose gold answer is an option, where it is that option's letter or begins so."""
+    answer = example.answer
+    if not example.choices or answer in example.choices:
+        return example
     letter, said = (answer.lower(), "") if len(answer) == 1 else split_letter(answer)
-    place = ord(letter) - ord("a") if letter else -1
-    option = choices[place] if 0 <= place < len(choices) else None
-    return option if option is not None and said in ("", option) else answer
+    option = option_of(letter, example)
+    if option is None or said not in ("", option):
+        return example
+    return replace(example, answer=option, id="")
 
 
 def refuse_missing(row: Mapping[str, Any], names: Iterable[str], reader: str) -> None:
@@ -396,11 +399,6 @@ def name_of(value: object) -> str | None:
     if is_absent(value):
         return None
     return value if isinstance(value, str) else str(whole_number(value))
-
-
-def is_absent(value: object) -> bool:
-    """Whether a field is empty: pandas writes a missing number as NaN."""
-    return value is None or value == "" or value != value
 
 
 def refuse_repeats(path: Path, ids: Iterable[str]) -> None:

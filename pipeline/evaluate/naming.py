@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from pathlib import Path
 from typing import Any, TypeGuard
 
 from pipeline.base.errors import UserError, did_you_mean
@@ -226,18 +224,3 @@ def _last(turns: Sequence[Mapping[str, Any]], role: str) -> str | None:
                 return "".join(map(str, parts))
             return content if isinstance(content, str) else None
     return None
-
-
-def taken(
-    path: Path, rows: Iterator[tuple[str, Row]], said: Mapping[str, str]
-) -> tuple[Naming, Iterator[tuple[str, Row]]]:
-    """How the fields of a file are named, and its rows under our names, as they are asked for."""
-    first = next(rows, None)
-    if first is None:
-        return Naming(said), iter(())
-    naming = naming_of(f"{path}, {first[0]}", first[1], said)
-    return naming, (
-        (where, each)
-        for where, row in chain([first], rows)
-        for each in naming.rows(f"{path}, {where}", row)
-    )

@@ -13,11 +13,11 @@ from typing import Any
 
 from pipeline.base.errors import UserError
 from pipeline.engine.sampling import Sampling
-from pipeline.evaluate.answers import is_absent, name_of, named, whole_number
+from pipeline.evaluate.answers import name_of, named, whole_number
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.formats.files import file_digest
 from pipeline.formats.provenance import Libraries
-from pipeline.formats.tables import read_table
+from pipeline.formats.tables import is_absent, read_table
 from pipeline.model.chat import EMPTY_THOUGHT
 from pipeline.model.manifest import RecordedManifest
 

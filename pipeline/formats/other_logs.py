@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,8 +127,10 @@ def eval_rows(path: Path, file: IO[bytes]) -> Iterator[tuple[str, Mapping[str, A
     Raises:
         UserError: If it is no such log, or is damaged.
     """
-    if sys.version_info < (3, 14):
-        import zipfile_zstd  # type: ignore[import-untyped]  # noqa: F401  # zipfile's zstandard
+    if sys.version_info >= (3, 14):
+        import zipfile
+    else:
+        from backports.zstd import zipfile  # reads what is packed with zstandard
 
     try:
         with zipfile.ZipFile(file) as log:

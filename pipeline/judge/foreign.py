@@ -12,13 +12,11 @@ from pipeline.evaluate.answers import AnsweredQuestion, How, open_answers, read_
 from pipeline.evaluate.joined import Asked
 from pipeline.evaluate.naming import is_named
 from pipeline.judge.counted import NEEDED, JudgedFile, judge_file
-from pipeline.judge.language import Fit, fit_of_file
+from pipeline.judge.language import ANY, Fit, fit_of_file
 from pipeline.tasks import registry
 
 ROWS = Path("rows")
 """What errors call rows that lie in no file."""
-
-_ANY = "hi_tom"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ class ForeignAnswers:
         rows = None if isinstance(source, Path) else source
         path = source if isinstance(source, Path) else ROWS
         how = How(columns=columns or {}, rows=rows)
-        task = registry.get(benchmark or _ANY)
+        task = registry.get(benchmark or ANY)
         reader, read = open_answers(path, task, (), how)
         _, first = next(read)
         if benchmark is not None and not all(is_named(first, thing) for thing in needed):

@@ -12,12 +12,14 @@ from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 from pipeline.tom.language import LANGUAGES, Language, language_of
 from pipeline.tom.parse.text import ParseError
-from pipeline.tom.question import WhereQuestion
+from pipeline.tom.question import asked_about
 
 OTHER = "other"
 """The benchmark of stories that no parser reads; only rules of the text are asked of answers."""
 
-_ANY = "hi_tom"  # whose grading rules answers get where no parser reads the stories
+ANY = "hi_tom"
+"""The task whose grading rules answers get where no parser reads the stories."""
+
 _TRIED = 200
 
 
@@ -40,7 +42,7 @@ class Fit:
     @property
     def task(self) -> str:
         """The task whose grading rules go with it."""
-        return self.benchmark if self._is_read else _ANY
+        return self.benchmark if self._is_read else ANY
 
     @property
     def words(self) -> str:
@@ -64,7 +66,7 @@ def fit_of_file(path: Path, how: How, task: str | None = None) -> Fit:
     Raises:
         UserError: As :func:`open_answers`.
     """
-    reader, rows = open_answers(path, registry.get(task or _ANY), ("story", "question"), how)
+    reader, rows = open_answers(path, registry.get(task or ANY), ("story", "question"), how)
     examples = [reader.answer(*row).example for row in islice(rows, _TRIED)]
     if task is None:
         return max((_fit(each, examples) for each in LANGUAGES.values()), key=lambda fit: fit.read)
@@ -82,8 +84,7 @@ def _refusal(language: Language, example: Example) -> str:
     """What a parser says of a story and question that it does not read."""
     try:
         question = language.question(example.question)
-        thing = question.object if isinstance(question, WhereQuestion) else ""
-        language.story(example.story, thing)
+        language.story(example.story, asked_about(question))
     except ParseError as error:
         return str(error)
     return ""

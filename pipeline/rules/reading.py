@@ -15,7 +15,7 @@ from pipeline.tasks.example import Example
 from pipeline.tom.belief import Beliefs, beliefs
 from pipeline.tom.language import PLAIN, Language, language_of
 from pipeline.tom.parse.text import ParsedStory, ParseError
-from pipeline.tom.question import WhereQuestion
+from pipeline.tom.question import WhereQuestion, asked_about
 from pipeline.tom.shortcut import Surface
 
 _WORD = re.compile(r"[\w'-]+")
@@ -80,7 +80,7 @@ class _Library:
             question = language.question(example.question)
         except ParseError:
             return None
-        thing = question.object if isinstance(question, WhereQuestion) else ""
+        thing = asked_about(question)
         found = self._story(language, example.story, thing)
         if found is None:
             return None

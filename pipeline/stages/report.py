@@ -11,6 +11,7 @@ from pipeline.analysis.dvc_files import write_small_files
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import Results
 from pipeline.analysis.samples import read_recorded
+from pipeline.analysis.summary import StudySummary
 from pipeline.base.plugins import KEEPER
 from pipeline.formats.files import replacing
 from pipeline.stages.common import Stage, run
@@ -22,21 +23,21 @@ def main(stage: Stage) -> None:
     """Write the report, and have it kept where people compare studies."""
     results = collect(stage.params, stage.root)
     target = stage.root / "reports" / stage.study
-    write(stage, results, target)
+    summary = write(stage, results, target)
     with replacing(stage.root / "results" / stage.study) as small:
-        write_small_files(results, target, small)
+        write_small_files(results, summary, target / "report.md", small)
     keep = cast(Callable[[Stage], None], KEEPER.load())
     keep(stage)
     print(f"report: {(target / 'index.html').relative_to(stage.root)}")
 
 
-def write(stage: Stage, results: Results, target: Path) -> None:
+def write(stage: Stage, results: Results, target: Path) -> StudySummary:
     """Write the report of results into a folder, all of it or nothing."""
     styles = {cell.evaluate.prompt for cell in stage.params.cells.values()}
     frames = {str(style): frame_of(stage, style) for style in styles}
     recorded = read_recorded(results, stage.root, frames)
     with replacing(target) as temporary:
-        write_report(results, recorded, temporary)
+        return write_report(results, recorded, temporary)
 
 
 if __name__ == "__main__":

@@ -87,3 +87,8 @@ class StateQuestion:
 
 
 Question = WhereQuestion | KnowsQuestion | StateQuestion
+
+
+def asked_about(question: Question) -> str:
+    """The object whose place is asked for; empty for other questions."""
+    return question.object if isinstance(question, WhereQuestion) else ""

@@ -15,7 +15,7 @@ from pipeline.tom.cues import CUES, Naming, namings
 from pipeline.tom.language import PLAIN, get_language
 from pipeline.tom.observation import CONTAINER, ROOM
 from pipeline.tom.parse.text import ParsedStory
-from pipeline.tom.question import KnowsQuestion, Question, WhereQuestion
+from pipeline.tom.question import KnowsQuestion, Question, WhereQuestion, asked_about
 from pipeline.tom.scene import scene_starts
 from pipeline.tom.solve import split_choices
 from pipeline.tom.story import (
@@ -205,7 +205,7 @@ def guess(
         raise ValueError(f"unknown rule {rule!r}; allowed: {', '.join(SHORTCUTS)}")
     language = get_language(benchmark)
     asked = language.question(question)
-    parsed = language.story(story, getattr(asked, "object", ""))
+    parsed = language.story(story, asked_about(asked))
     world = beliefs(parsed.events, language.rules[PLAIN])
     return SHORTCUTS[rule](Surface(story, parsed, asked, split_choices(choices), world))
 

@@ -16,6 +16,7 @@ from pipeline.tom.question import (
     Question,
     StateQuestion,
     WhereQuestion,
+    asked_about,
 )
 from pipeline.tom.rules import Rules
 from pipeline.tom.state import best_change
@@ -53,7 +54,7 @@ def solve(
     """
     language = get_language(benchmark)
     asked = language.question(question)
-    hint = asked.clause if isinstance(asked, StateQuestion) else getattr(asked, "object", "")
+    hint = asked.clause if isinstance(asked, StateQuestion) else asked_about(asked)
     parsed, believed = read(language, story, rules or language.rules[UPSTREAM], hint)
     answer = _answer(asked, parsed, believed)
     options = split_choices(choices)

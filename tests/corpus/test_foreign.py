@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import zipfile
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,11 @@ from pipeline.data.generated import stories
 from pipeline.evaluate.naming import split_prompt
 from pipeline.tasks.registry import get
 from tests.said import tomrl
+
+if sys.version_info >= (3, 14):
+    import zipfile
+else:
+    from backports.zstd import zipfile
 
 Row = Mapping[str, Any]
 Write = Callable[[Path, Sequence[Row]], tuple[object, ...]]
@@ -43,15 +48,17 @@ def _lines(path: Path, rows: Sequence[Row]) -> Path:
     return path
 
 
-def _renamed(**names: str) -> Write:
+def _rows(change: Callable[[Row], Row], *said: str) -> Write:
+    """Write JSON lines whose rows are changed, and what is typed with the file."""
+
     def write(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
-        return (
-            _lines(
-                folder / "a.jsonl", [{names.get(k, k): v for k, v in row.items()} for row in rows]
-            ),
-        )
+        return (_lines(folder / "a.jsonl", [change(row) for row in rows]), *said)
 
     return write
+
+
+def _renamed(**names: str) -> Write:
+    return _rows(lambda row: {names.get(name, name): value for name, value in row.items()})
 
 
 def _without(row: Row, *names: str) -> dict[str, Any]:
@@ -64,79 +71,71 @@ def _labelled(row: Row) -> str:
     )
 
 
-def _prompt(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
-    made = [_without(row, "story", "question") | {"prompt": _labelled(row)} for row in rows]
-    return (_lines(folder / "a.jsonl", made),)
+def _prompt(row: Row) -> Row:
+    return _without(row, "story", "question") | {"prompt": _labelled(row)}
 
 
-def _bare_prompt(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
-    made = [
-        _without(row, "story", "question") | {"input": f"{row['story']}\n{row['question']}"}
-        for row in rows
+def _bare_prompt(row: Row) -> Row:
+    return _without(row, "story", "question") | {"input": f"{row['story']}\n{row['question']}"}
+
+
+def _chat(row: Row) -> Row:
+    turns = [
+        {"role": "system", "content": "Answer in tags."},
+        {"role": "user", "content": [{"type": "text", "text": _labelled(row)}]},
+        {"role": "assistant", "content": row["response"]},
     ]
-    return (_lines(folder / "a.jsonl", made),)
+    return _without(row, "story", "question", "response") | {"messages": turns}
 
 
-def _chat(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
-    made = [
-        _without(row, "story", "question", "response")
-        | {
-            "messages": [
-                {"role": "system", "content": "Answer in tags."},
-                {"role": "user", "content": [{"type": "text", "text": _labelled(row)}]},
-                {"role": "assistant", "content": row["response"]},
-            ]
-        }
-        for row in rows
+def _sharegpt(row: Row) -> Row:
+    turns = [
+        {"from": "human", "value": _labelled(row)},
+        {"from": "gpt", "value": row["response"]},
     ]
-    return (_lines(folder / "a.jsonl", made),)
+    return _without(row, "story", "question", "response") | {"conversations": turns}
 
 
-def _sharegpt(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
-    made = [
-        _without(row, "story", "question", "response")
-        | {
-            "conversations": [
-                {"from": "human", "value": _labelled(row)},
-                {"from": "gpt", "value": row["response"]},
-            ]
-        }
-        for row in rows
-    ]
-    return (_lines(folder / "a.jsonl", made),)
+def _completion(row: Row) -> Row:
+    """A conversation as TRL has it."""
+    return _without(row, "story", "question", "response") | {
+        "prompt": [{"role": "user", "content": _labelled(row)}],
+        "completion": [{"role": "assistant", "content": row["response"]}],
+    }
 
 
-def _completions(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
-    """Conversations as TRL has them."""
-    made = [
-        _without(row, "story", "question", "response")
-        | {
-            "prompt": [{"role": "user", "content": _labelled(row)}],
-            "completion": [{"role": "assistant", "content": row["response"]}],
-        }
-        for row in rows
-    ]
-    return (_lines(folder / "a.jsonl", made),)
+def _several(row: Row) -> Row:
+    return _without(row, "response") | {"responses": [row["response"]]}
 
 
-def _several(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
-    made = [_without(row, "response") | {"responses": [row["response"]]} for row in rows]
-    return (_lines(folder / "a.jsonl", made),)
+def _nested(row: Row) -> Row:
+    return {"doc": _without(row, "response"), "body": {"choices": [{"text": row["response"]}]}}
 
 
-def _nested(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
-    made = [
-        {"doc": _without(row, "response"), "body": {"choices": [{"text": row["response"]}]}}
-        for row in rows
-    ]
-    names = ("story", "question", "choices", "answer", "order", "id")
-    said = ",".join((*(f"{name}=doc.{name}" for name in names), "response=body.choices.0.text"))
-    return _lines(folder / "a.jsonl", made), "--columns", said
+NESTED = ",".join(
+    (
+        *(f"{name}=doc.{name}" for name in KEPT if name != "response"),
+        "response=body.choices.0.text",
+    )
+)
 
 
-def _two_models(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
-    made = [_without(row, "response") | {"ours": row["response"], "theirs": "no"} for row in rows]
-    return _lines(folder / "a.jsonl", made), "--columns", "response=ours"
+def _two_models(row: Row) -> Row:
+    return _without(row, "response") | {"ours": row["response"], "theirs": "no"}
+
+
+def _letters(row: Row) -> Row:
+    """The gold answer as a letter, and options in one text."""
+    letters = [chr(ord("A") + place) for place in range(len(row["choices"]))]
+    options = [f"{letter}. {each}" for letter, each in zip(letters, row["choices"], strict=True)]
+    gold = letters[row["choices"].index(row["answer"])]
+    return _without(row, "answer", "choices") | {"gold": gold, "options": ", ".join(options)}
+
+
+def _numbered(row: Row) -> Row:
+    lines = enumerate(row["story"].splitlines(), 1)
+    story = "\n".join(f"{number} {line}" for number, line in lines)
+    return {**row, "story": story, "question": f"9 {row['question']}"}
 
 
 def _excel(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
@@ -145,35 +144,9 @@ def _excel(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
     return (folder / "a.xlsx",)
 
 
-def _letters(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
-    """Golds as letters, and options in one text."""
-    made = [
-        {
-            **row,
-            "gold": chr(ord("A") + row["choices"].index(row["answer"])),
-            "options": ", ".join(f"{chr(65 + n)}. {each}" for n, each in enumerate(row["choices"])),
-        }
-        for row in rows
-    ]
-    return (_lines(folder / "a.jsonl", [_without(row, "answer", "choices") for row in made]),)
-
-
-def _numbered(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
-    def lines(text: str) -> str:
-        return "\n".join(f"{n} {line}" for n, line in enumerate(text.splitlines(), 1))
-
-    made = [
-        {**row, "story": lines(row["story"]), "question": f"9 {row['question']}"} for row in rows
-    ]
-    return (_lines(folder / "a.jsonl", made),)
-
-
 def _inspect(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
     """A log as current versions of Inspect pack it, with zstandard."""
-    import zipfile_zstd  # type: ignore[import-untyped]  # noqa: F401
-
-    packed = zipfile.ZIP_ZSTANDARD  # type: ignore[attr-defined]
-    with zipfile.ZipFile(folder / "a.eval", "w", packed) as log:
+    with zipfile.ZipFile(folder / "a.eval", "w", zipfile.ZIP_ZSTANDARD) as log:
         for row in rows:
             sample = {
                 "id": row["id"],
@@ -190,17 +163,17 @@ def _inspect(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
 FORMS: Mapping[str, Write] = {
     "other names": _renamed(story="context", answer="gold", response="prediction"),
     "names of a csv of 2023": _renamed(story="actions", response="gpt_response"),
-    "a labelled prompt": _prompt,
-    "a bare prompt": _bare_prompt,
-    "a chat": _chat,
-    "ShareGPT": _sharegpt,
-    "TRL": _completions,
-    "a list of responses": _several,
-    "nested fields": _nested,
-    "two models in a row": _two_models,
+    "a labelled prompt": _rows(_prompt),
+    "a bare prompt": _rows(_bare_prompt),
+    "a chat": _rows(_chat),
+    "ShareGPT": _rows(_sharegpt),
+    "TRL": _rows(_completion),
+    "a list of responses": _rows(_several),
+    "nested fields": _rows(_nested, "--columns", NESTED),
+    "two models in a row": _rows(_two_models, "--columns", "response=ours"),
     "Excel": _excel,
-    "letters": _letters,
-    "numbered lines": _numbered,
+    "letters": _rows(_letters),
+    "numbered lines": _rows(_numbered),
     "Inspect": _inspect,
 }
 

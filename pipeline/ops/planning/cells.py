@@ -156,19 +156,19 @@ class _Planner:
     def _plan(self, key: str, cell: Cell) -> CellPlan:
         shape = shape_of(_model(self._params, cell))
         trained = cell if isinstance(cell, TrainedCell) else None
-        kept = self._kept(trained) if trained else 0
+        schedule = self._schedule(trained) if trained else None
+        kept = len(schedule.keeps(schedule.total)) if schedule and trained and trained.keeps else 0
         asked = list(self._asked(cell, kept))
-        run = self._run(trained) if trained else None
+        run = self._run(trained, schedule) if trained and schedule else None
         done = {"train": train_operations(shape, run)} if run else {}
         done["evaluate"] = sum(answer_operations(shape, *each) for each in asked)
         left = sum(disk.responses(answers, lengths.answer) for answers, lengths in asked)
         passing = written = 0
-        if trained:
+        if trained and schedule:
             critic = bool(trained.algorithm.critic)
             left += disk.weights(shape, trained.train, max(2, kept + 1))
             left += disk.state(shape, trained.train, critic=critic)
             passing = disk.while_training(shape, trained.train, critic=critic)
-            schedule = self._schedule(trained)
             saves = sum(map(schedule.saves, range(1, schedule.total + 1)))
             written = saves * disk.checkpoint(shape, trained.train, critic=critic)
         pools = self._pools(key, cell, shape, done, run)
@@ -206,13 +206,6 @@ class _Planner:
             raise UserError(f"{first}@{key} fits in no pool of the cluster. {'; '.join(refused)}")
         return found
 
-    def _kept(self, cell: TrainedCell) -> int:
-        """How many steps of a training are kept to be asked."""
-        if not cell.keeps:
-            return 0
-        schedule = Schedule.of(cell.train, count_rows(self._params, cell, self._root))
-        return len(schedule.keeps(schedule.total))
-
     def _hours(self, stage: str, cell: Cell, operations: float, gpus: int, pool: Pool) -> float:
         """How long a stage takes in a pool."""
         share = SHARE
@@ -236,9 +229,8 @@ class _Planner:
         for name, check in suite.side_checks.items():
             yield self._questions[name], Lengths.within(PROMPT_TOKENS, check.max_new_tokens)
 
-    def _run(self, cell: TrainedCell) -> TrainingWork:
+    def _run(self, cell: TrainedCell, schedule: Schedule) -> TrainingWork:
         """A training run, with its validations."""
-        schedule = self._schedule(cell)
         asked = self._asked_while_training(cell, schedule)
         return run_of(cell.train, cell.algorithm, schedule.total, asked)
 

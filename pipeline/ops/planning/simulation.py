@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.config.params import Params, TrainedCell, before
 from pipeline.ops.planning.cells import StagePlan, has_weights
-from pipeline.ops.planning.cluster import ClusterFile, Pool
+from pipeline.ops.planning.cluster import ClusterFile
 from pipeline.train.shapes import shape_of
 
 
@@ -51,37 +51,16 @@ class Task:
     stages: Sequence[StagePlan]
 
 
-@dataclass(slots=True)
-class _Room:
-    """The free accelerators of each node of each pool."""
+def best_fit(free: Sequence[int], nodes: int, each: int) -> list[int]:
+    """The fullest nodes with room for ``each``, so many of them; empty without room.
 
-    free: dict[str, list[int]]
-
-    @classmethod
-    def of(cls, pools: Mapping[str, Pool]) -> _Room:
-        return cls({name: [pool.gpus] * pool.nodes for name, pool in pools.items()})
-
-    def fitting(self, pool: str, gpus: int, size: int) -> list[int]:
-        """The nodes that a stage would take, the fullest ones that have room; empty without room.
-
-        Up to the size of a node a stage takes one node, beyond it whole ones, as a placement group
-        of Ray that packs each of its parts onto a node does.
-        """
-        nodes, each = -(-gpus // size), min(gpus, size)
-        free = self.free[pool]
-        fits = sorted((n for n in range(len(free)) if free[n] >= each), key=lambda n: free[n])
-        return fits[:nodes] if len(fits) >= nodes else []
-
-    def take(self, pool: str, gpus: int, size: int) -> list[int]:
-        """Take the nodes that a stage has room on."""
-        nodes = self.fitting(pool, gpus, size)
-        for node in nodes:
-            self.free[pool][node] -= min(gpus, size)
-        return nodes
-
-    def give_back(self, pool: str, nodes: Sequence[int], each: int) -> None:
-        for node in nodes:
-            self.free[pool][node] += each
+    Args:
+        free: What is free on each node.
+        nodes: How many nodes are taken.
+        each: What is taken of each.
+    """
+    fits = sorted((n for n in range(len(free)) if free[n] >= each), key=free.__getitem__)
+    return fits[:nodes] if len(fits) >= nodes else []
 
 
 @dataclass(slots=True)
@@ -90,7 +69,7 @@ class _Driver:
 
     tasks: Sequence[Task]
     cluster: ClusterFile
-    room: _Room
+    free: dict[str, list[int]]
     now: float = 0.0
     ready: dict[tuple[str, int], list[int]] = field(default_factory=dict)
     running: list[tuple[float, int, list[int], int]] = field(default_factory=list)
@@ -99,7 +78,8 @@ class _Driver:
 
     @classmethod
     def of(cls, tasks: Sequence[Task], cluster: ClusterFile) -> _Driver:
-        driver = cls(tasks, cluster, _Room.of(cluster.pools), ended=[0] * len(tasks))
+        free = {name: [pool.gpus] * pool.nodes for name, pool in cluster.pools.items()}
+        driver = cls(tasks, cluster, free, ended=[0] * len(tasks))
         keys = {task.key for task in tasks}
         for number, task in enumerate(tasks):
             if task.of in keys:
@@ -116,19 +96,28 @@ class _Driver:
 
     def start(self) -> None:
         """Start every stage that waits and has room, in the order of the cells."""
-        for number, pool, gpus in iter(self._next, None):
+        for number, pool, gpus, nodes in iter(self._next, None):
             heapq.heappop(self.ready[pool, gpus])
-            size = self.cluster.pools[pool].gpus
-            nodes = self.room.take(pool, gpus, size)
+            each = min(gpus, self.cluster.pools[pool].gpus)
+            for node in nodes:
+                self.free[pool][node] -= each
             until = self.now + self.tasks[number].stages[self.ended[number]].hours
-            heapq.heappush(self.running, (until, number, nodes, min(gpus, size)))
+            heapq.heappush(self.running, (until, number, nodes, each))
 
-    def _next(self) -> tuple[int, str, int] | None:
-        """The first cell that waits and has room, with the room that it takes."""
+    def _next(self) -> tuple[int, str, int, list[int]] | None:
+        """The first cell that waits and has room, with what it takes, and the nodes for it.
+
+        Up to the size of a node a stage takes one node, beyond it whole ones, as a placement group
+        of Ray that packs each of its parts onto a node does.
+        """
+        sizes = {name: pool.gpus for name, pool in self.cluster.pools.items()}
         fitting = (
-            (waiting[0], pool, gpus)
+            (waiting[0], pool, gpus, nodes)
             for (pool, gpus), waiting in self.ready.items()
-            if waiting and self.room.fitting(pool, gpus, self.cluster.pools[pool].gpus)
+            if waiting
+            and (
+                nodes := best_fit(self.free[pool], -(-gpus // sizes[pool]), min(gpus, sizes[pool]))
+            )
         )
         return min(fitting, default=None)
 
@@ -136,7 +125,8 @@ class _Driver:
         """Let the stage that ends next end."""
         self.now, number, nodes, each = heapq.heappop(self.running)
         task = self.tasks[number]
-        self.room.give_back(task.pool, nodes, each)
+        for node in nodes:
+            self.free[task.pool][node] += each
         self.ended[number] += 1
         if self.ended[number] == 1:
             for other in self.behind.get(task.key, ()):
