@@ -92,9 +92,10 @@ def restore(folder: SweepFolder, commands: Commands, owed: list[str]) -> None:
                 f"sweep --name {sweep.name}"
             )
         write_text(home / "params.yaml", folder.params_file.read_text(encoding="utf-8"))
-        logs = Path("logs") / sweep.study
-        if (folder.tree / logs).is_dir():
-            shutil.copytree(folder.tree / logs, home / logs, dirs_exist_ok=True)
+        # Neither is in DVC's cache: logs are no output, and the small results belong to Git.
+        for kept in (Path("logs") / sweep.study, Path("results") / sweep.study):
+            if (folder.tree / kept).is_dir():
+                shutil.copytree(folder.tree / kept, home / kept, dirs_exist_ok=True)
         _know(folder)
         _check_out(folder, home, commands)
         _repro(folder, commands)
