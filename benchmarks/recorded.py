@@ -1,11 +1,11 @@
-"""What recorded answers to Hi-ToM show, kept small in ``docs/results/recorded.json``.
+"""What recorded answers of real models show, kept small in ``docs/results/recorded.json``.
 
-The answers are those that the authors of Study 1 recorded, of five models before training and
-after three steps of it, and of three models behind an address; they and the published data lie in
+Two groups of people recorded answers to Hi-ToM: the authors of Study 1, of five models before
+training and after three steps of it, and of three models behind an address; and in 2023 others, of
+GPT-4 and Claude-instant, who also asked GPT-4 questions of ToMi. They and the published data lie in
 the folder that ``TOMRL_DATA_MIRROR`` names. ``python -m benchmarks.recorded`` judges them, compares
 them question by question, and decides the claims of the papers that need nothing else;
-``python -m benchmarks.quoted`` then writes the tables of ``docs/verdict.md`` and
-``docs/ledger.md``. Takes a few minutes.
+``python -m benchmarks.quoted`` then writes the tables of ``docs/field.md``. Takes a few minutes.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import pandas as pd
+
 from benchmarks.circumstances import circumstances_of
-from pipeline.analysis.compare import compare
+from pipeline.analysis.board import items_of_answers, side_by_side
 from pipeline.analysis.ledger.evidence import NAMES, NEVER_TRAINED
 from pipeline.analysis.ledger.ledger import entries, ledger_summary
 from pipeline.analysis.ledger.of_audit import audited_rules
@@ -32,12 +34,13 @@ from pipeline.analysis.ledger.of_recorded import (
     of_order,
     read_file,
     recorded_evidence,
-    recorded_grades,
 )
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
 from pipeline.evaluate.statistics import share
 from pipeline.formats.download import MIRROR_VARIABLE
+from pipeline.judge.followers import Questions
+from pipeline.judge.foreign import ForeignAnswers
 from pipeline.judge.items import Item
 from pipeline.judge.signatures import Reason, response_collapse, single_signatures
 from pipeline.judge.verdict import judge
@@ -45,21 +48,92 @@ from pipeline.ops.driver.checkout import find_root
 
 FILE = "docs/results/recorded.json"
 
+OF_2023 = {
+    "GPT-4, 2023": "gpt-4_vp",
+    "GPT-4, 2023, step by step": "gpt-4_cotp",
+    "Claude-instant, 2023": "claude-instant_vp",
+    "Claude-instant, 2023, step by step": "claude-instant_cotp",
+}
+"""Files of answers to Hi-ToM by who gave them: the answer alone, or after reasoning."""
 
-Answered = Mapping[tuple[str, int], list[Item]]
-"""What each model answered, by its key and the step of its training; 0 is the untrained one."""
+_THEIR_GRADES = ("is_correct", "rule_based_eval")
+"""The columns in which the authors of Study 1 say what they found right."""
 
 
-def judged_models(answered: Answered) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a model answered.
+
+    Attributes:
+        kind: ``base``, ``rl``, ``address`` (asked by the authors of Study 1) or ``2023``.
+        step: Of its training; 0 if it was not trained.
+        theirs: Which answers those who recorded them found right; None where they do not say.
+    """
+
+    model: str
+    kind: str
+    step: int
+    items: Sequence[Item]
+    theirs: Sequence[bool] | None
+
+
+def all_answers(mirror: Path) -> dict[tuple[str, int], Answered]:
+    """What every recorded model answered to Hi-ToM, by its name and step.
+
+    Raises:
+        UserError: If a file is missing or damaged.
+    """
+    asked = [(model, step) for model in FILES for step in (0, *STEPS)]
+    asked += [(model, 0) for model in API_FILES]
+    found = [_of_study_1(mirror / "recorded", *each) for each in asked]
+    found += [
+        Answered(model, "2023", 0, _answers(mirror, f"{name}.jsonl"), None)
+        for model, name in OF_2023.items()
+    ]
+    return {(each.model, each.step): each for each in found}
+
+
+def _of_study_1(folder: Path, model: str, step: int) -> Answered:
+    path = folder / file_of(model, step)
+    grades = pd.read_csv(path, encoding="utf-8-sig", dtype=str)
+    (column,) = (name for name in _THEIR_GRADES if name in grades)
+    theirs = [str(each).lower() in ("true", "1") for each in grades[column]]
+    kind = "address" if model in API_FILES else "rl" if step else "base"
+    return Answered({**NAMES, **NEVER_TRAINED}[model], kind, step, read_file(path), theirs)
+
+
+def _answers(mirror: Path, name: str) -> list[Item]:
+    return items_of_answers(ForeignAnswers.of(mirror / "recorded_2023" / name))
+
+
+def judged_models(answered: Mapping[tuple[str, int], Answered]) -> list[dict[str, Any]]:
     """What is kept of every model, at each step of its training."""
     found = []
-    for (model, step), items in answered.items():
-        before = [each.response for each in answered[model, 0]] if step else None
-        found.append({"model": _name(model), "step": step, **judged(items, before)})
+    for (model, step), each in answered.items():
+        before = [item.response for item in answered[model, 0].items] if step else None
+        found.append(
+            {"model": model, "kind": each.kind, "step": step}
+            | accuracies(each)
+            | judged(each.items, before)
+        )
     return found
 
 
-def judged(items: list[Item], before: list[str] | None) -> dict[str, Any]:
+def accuracies(answered: Answered) -> dict[str, Any]:
+    """Accuracy on all questions and by belief order, and beside it what the authors found."""
+    items = answered.items
+    theirs = answered.theirs
+    return {
+        "all": share([i.right for i in items], [i.example.story_id for i in items]).as_json(),
+        "orders": [of_order(list(items), order).value for order in range(5)],
+        "theirs": None if theirs is None else sum(theirs) / len(theirs),
+        "graded_otherwise": None
+        if theirs is None
+        else sum(item.right != each for item, each in zip(items, theirs, strict=True)),
+    }
+
+
+def judged(items: Sequence[Item], before: list[str] | None) -> dict[str, Any]:
     """What is kept of the verdict on a model's answers.
 
     Args:
@@ -78,6 +152,7 @@ def judged(items: list[Item], before: list[str] | None) -> dict[str, Any]:
         "by": answers.by,
         "explained": answers.explained,
         "accuracy": asdict(answers.accuracy),
+        "answered": answers.read.as_json(),
         "profile": [each.as_json() for each in answers.profile],
         "beside_by": None if copied is None else {"copied": asdict(copied.copied)},
         "reasoning": reasoning.is_,
@@ -87,50 +162,41 @@ def judged(items: list[Item], before: list[str] | None) -> dict[str, Any]:
     }
 
 
-def all_answers(folder: Path) -> Answered:
-    """What every recorded model answered.
-
-    Raises:
-        UserError: If a file is missing or damaged.
-    """
-    asked = [(model, step) for model in FILES for step in (0, *STEPS)]
-    asked += [(model, 0) for model in API_FILES]
-    return {each: read_file(folder / file_of(*each)) for each in asked}
-
-
-def accuracies(answered: Answered) -> list[dict[str, Any]]:
-    """The accuracy of every model, on all questions and by belief order."""
+def compared(answered: Mapping[tuple[str, int], Answered]) -> list[dict[str, Any]]:
+    """Models beside each other, question by question: the lead, and McNemar's exact test."""
     return [
         {
-            "model": _name(model),
-            "step": step,
-            "accuracy": share([i.right for i in items], _stories(items)).as_json(),
-            "orders": [of_order(items, order).value for order in range(5)],
+            "one": one[0],
+            "step": one[1],
+            "other": other[0],
+            "other_step": other[1],
+            "order": order,
+            **_lead(*(_asked(answered[each].items, order) for each in (one, other))),
         }
-        for (model, step), items in answered.items()
+        for one, other, order in _pairs()
     ]
 
 
-def compared(answered: Answered) -> list[dict[str, Any]]:
-    """Models beside each other, question by question: the change, and McNemar's exact test."""
-    large, larger, least = "qwen25-7b", "qwen25-7b-1m", "qwen25-05b"
-    apis = ("gpt-4o", "deepseek-v3")
-    pairs = [
-        *(((larger, step), (api, 0)) for api in apis for step in STEPS),
-        *(((larger, step), (large, step)) for step in STEPS),
-        *(((least, STEPS[-1]), (api, 0)) for api in apis),
-        *(((model, STEPS[-1]), (model, STEPS[0])) for model in FILES),
-    ]
-    return [_compared(answered, one, other) for one, other in pairs]
+def _pairs() -> Iterator[tuple[tuple[str, int], tuple[str, int], int | None]]:
+    """Who is compared with whom, and at which belief order."""
+    large, larger, least, last = NAMES["qwen25-7b"], NAMES["qwen25-7b-1m"], "0.5B", STEPS[-1]
+    apis = [(NEVER_TRAINED[each], 0) for each in ("gpt-4o", "deepseek-v3")]
+    yield from (((larger, step), api, None) for api in apis for step in STEPS)
+    yield from (((larger, step), (large, step), None) for step in STEPS)
+    yield from (((least, last), api, order) for api in apis for order in (None, 0))
+    yield from (((NAMES[model], last), (NAMES[model], STEPS[0]), None) for model in FILES)
+    yield from (((f"{name}, step by step", 0), (name, 0), None) for name in list(OF_2023)[::2])
 
 
-def _compared(answered: Answered, one: tuple[str, int], other: tuple[str, int]) -> dict[str, Any]:
-    (found,) = compare(*(recorded_grades(answered[each]) for each in (other, one)))
+def _asked(items: Sequence[Item], order: int | None) -> list[Item]:
+    return [item for item in items if order in (None, item.example.order)]
+
+
+def _lead(one: Sequence[Item], other: Sequence[Item]) -> dict[str, Any]:
+    found = side_by_side(other, one)
+    if found is None:
+        raise UserError("two models were asked no question in common")
     return {
-        "one": _name(one[0]),
-        "step": one[1],
-        "other": _name(other[0]),
-        "other_step": other[1],
         "lead": found.changed.estimate.as_json(),
         "won": len(found.gained),
         "lost": len(found.lost),
@@ -138,12 +204,25 @@ def _compared(answered: Answered, one: tuple[str, int], other: tuple[str, int]) 
     }
 
 
-def _name(model: str) -> str:
-    return {**NAMES, **NEVER_TRAINED}[model]
+def tomi(mirror: Path) -> dict[str, Any]:
+    """How many second-order errors of GPT-4 on ToMi are those of the benchmark.
 
-
-def _stories(items: list[Item]) -> list[str]:
-    return [item.example.story_id for item in items]
+    An error is the benchmark's if the label contradicts the belief engine on the story.
+    """
+    path = mirror / "recorded_2023" / "gpt-4_tomi.csv"
+    items = _answers(mirror, path.name)
+    kinds = pd.read_csv(path, dtype=str)["question_type"]
+    pairs = zip(items, kinds, strict=True)
+    second = [item for item, kind in pairs if kind.startswith("second_order")]
+    contradicted = set(Questions.of(e := [i.example for i in second]).contradicted(e))
+    wrong = {place for place, item in enumerate(second) if not item.right}
+    return {
+        "asked": len(second),
+        "contradicted": len(contradicted),
+        "wrong": len(wrong),
+        "wrong_and_contradicted": len(wrong & contradicted),
+        **judged(items, None),
+    }
 
 
 def decided(mirror: Path) -> dict[str, Any]:
@@ -163,13 +242,13 @@ def main() -> int:
     if not mirror:
         raise UserError(f"set {MIRROR_VARIABLE} to the folder of upstream data")
     folder = Path(mirror).resolve()
-    answered = all_answers(folder / "recorded")
+    answered = all_answers(folder)
     found = {
         **circumstances_of(root),
         "ledger": decided(folder),
-        "accuracies": accuracies(answered),
         "compared": compared(answered),
         "models": judged_models(answered),
+        "tomi": tomi(folder),
     }
     write_output(root / FILE, json.dumps(found, indent=1) + "\n")
     return 0

@@ -27,7 +27,7 @@ from flows.pools import POOLS, WorkPool, job_template
 from flows.seen import TAG
 from pipeline.base.errors import TransientError, UserError
 from pipeline.base.git import checked_out
-from pipeline.config.study_files import find_study, study_files
+from pipeline.config.study_files import readable_studies, study_files
 
 FILE = "prefect.yaml"
 # What a server changes by itself, or what says when rather than what.
@@ -175,7 +175,8 @@ def _complete(client: SyncPrefectClient, root: Path, named: list[str]) -> None:
     those that train here, or on a cluster.
     """
     commit = checked_out(root)
-    backends = {name: find_study(root, name).train.backend for name in study_files(root)}
+    studies = readable_studies(root, lambda error: print(f"left out: {error}", file=sys.stderr))
+    backends = {name: study.train.backend for name, study in studies.items()}
     kinds = {pool.name: pool.kind for pool in POOLS}
     for each in client.read_deployments():
         if each.name in named and TAG in each.tags:

@@ -98,6 +98,18 @@ def test_only_an_export_is_replaced(study: Path) -> None:
     assert contents(study / "empty") == before
     run("inspect", "nano-base", "--to", "empty", "--force")
     assert not list(study.glob("empty/mini/nano-hi")) and list(study.glob("empty/mini/nano-base"))
+    log = next(study.glob("empty/mini/nano-base/*.json"))
+    mine = {study / "empty" / "NOTES.md": "mine", study / "empty" / ".git" / "HEAD": "ref", log: ""}
+    for path, text in mine.items():
+        before_edit = path.read_bytes() if path.exists() else None
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        with pytest.raises(
+            UserError, match="holds what no export wrote, or somebody edited: "
+        ) as e:
+            run("inspect", "nano-hi", "--to", "empty", "--force")
+        assert str(path.relative_to(study / "empty")) in str(e.value) and path.read_text() == text
+        path.unlink() if before_edit is None else path.write_bytes(before_edit)
     with pytest.raises(UserError, match="runs holds other files"):
         run("inspect", "--to", "runs", "--force")
     with pytest.raises(UserError, match="params.yaml is not a folder"):

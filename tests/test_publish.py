@@ -68,7 +68,7 @@ def bundle(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def listed_again(folder: Path) -> None:
     """List a bundle's files as they are now, as who forges results would."""
-    (folder / SIGNATURE).unlink()
+    (folder / SIGNATURE).unlink(missing_ok=True)
     (folder / NAME).unlink()
     (folder / NAME).write_text(listed(folder_digests(folder)))
 
@@ -153,6 +153,28 @@ def test_a_forgery_that_is_listed_is_found(
         run("verify", bundle, "--signer", f"{key}.pub")
 
 
+def _gold(bundle: Path) -> Path:
+    path = sorted(bundle.glob("data/mini/suite/*order_3*.parquet"))[0]
+    rows = pd.read_parquet(path)
+    rows["answer"] = "nowhere_at_all"
+    rows.to_parquet(path, index=False)
+    return path.relative_to(bundle)
+
+
+def test_other_gold_answers_are_found_though_all_else_follows_from_them(bundle: Path) -> None:
+    path = _gold(bundle)
+    listed_again(bundle)
+    status, output = run("verify", bundle)
+    assert status == 1, output
+    assert "data/mini/suite: is not what the study made" in output
+    assert f"{path}: " in output and "gold answers not what the belief engine finds" in output
+    assert "the first is 'nowhere_at_all', where the engine finds '" in output
+    lock = bundle / "dvc.lock"
+    lock.write_text(lock.read_text().replace("data/mini/suite", "data/mini/other"))
+    listed_again(bundle)
+    assert "gold answers not what the belief engine finds" in said("verify", bundle)
+
+
 def test_other_answers_are_refused(bundle: Path) -> None:
     path = bundle / CELL / "evaluate/responses.parquet"
     responses = pd.read_parquet(path)
@@ -205,6 +227,8 @@ def test_a_bucket_gets_what_it_lacks(
             client(url).delete_object(Bucket=BUCKET, Key=f"results/mini/{name}")
         assert "there is no bundle" in said("verify", place)
         assert f"{len(half)} files sent" in said("publish", "mini", "--to", place)
+        for beside in ("", "data/", "notes of mine.txt"):  # "Create folder" of S3's console
+            client(url).put_object(Bucket=BUCKET, Key=f"results/mini/{beside}", Body=b"")
         assert run("verify", place)[0] == 0
         client(url).put_object(Bucket=BUCKET, Key=f"results/mini/{NAME}", Body=b"another")
         assert "holds another bundle" in said("publish", "mini", "--to", place)

@@ -21,7 +21,7 @@ SECTIONS = {
     # What no rule reaches, by the choice of questions.
     "README.md": ("## What it shows", "## How it works", {"60 %"}),
     "docs/results.md": ("# Results", "", {"95 %"}),  # the level of intervals
-    "docs/verdict.md": ("## What the recorded models show", "", {"95 %"}),
+    "docs/field.md": ("# The field", "## The ledger", {"95 %", "-4"}),
 }
 """The parts of pages that tell of results, by what they begin and end with, and numbers that may
 stand outside of blocks: they are settings, and no results."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from benchmarks.quoted.table import made_on, table, whole, with_ends
 from pipeline.analysis.answer import counts
 from pipeline.analysis.ledger.ledger import HEADINGS
 from pipeline.formats.foreign import markdown_table
-from pipeline.formats.plural import percent
+from pipeline.formats.plural import percent, points
 from pipeline.judge.answers import followed
 from pipeline.tasks.registry import get
 
@@ -87,14 +88,14 @@ SHOWN = {
 }
 """The faculties that the table shows, by the mind that lacks each."""
 
+NOT_ASKED = {"value": 0.0, "count": 0}
+
 
 def recorded_table(models: Sequence[Found]) -> str:
     """The verdict on each of the recorded models, with the profile."""
 
     def faculty(mind: str) -> Callable[[Found], str]:
-        return lambda each: next(
-            (_of(part["whole"]) for part in each["profile"] if part["without"] == mind), "-"
-        )
+        return lambda each: _of(found) if (found := _faculty(each, mind)) else "-"
 
     columns = {
         "model": lambda each: each["model"],
@@ -110,6 +111,99 @@ def recorded_table(models: Sequence[Found]) -> str:
         "signatures": lambda each: ", ".join(each["signatures"]) or "-",
     }
     return table(columns, models)
+
+
+def accuracy_table(models: Sequence[Found]) -> str:
+    """How many answers are right, by belief order, and what those who recorded them found."""
+    columns: dict[str, Callable[[Found], object]] = {
+        "model": lambda each: each["model"],
+        "step": lambda each: each["step"] or "-",
+        "right": lambda each: with_ends(each["all"]),
+        **{f"order {order}": partial(_at_order, order) for order in range(5)},
+        "in the authors' files": _theirs,
+        "read": lambda each: each["answered"]["count"],
+    }
+    return table(columns, models)
+
+
+def _at_order(order: int, model: Found) -> str:
+    return whole(model["orders"][order])
+
+
+def _theirs(model: Found) -> str:
+    """The accuracy by the authors' own grades, and how many of the answers ours differ on."""
+    if model["theirs"] is None:
+        return "-"
+    return f"{100 * model['theirs']:.1f} ({model['graded_otherwise']} graded otherwise)"
+
+
+def field_text(found: Found) -> str:
+    """What models beside each other show, in sentences."""
+    models = {(each["model"], each["step"]): each for each in found["models"]}
+    lead = {
+        (each["one"], each["step"], each["other"], each["other_step"], each["order"]): _lead(each)
+        for each in found["compared"]
+    }
+    trained = [each for each in found["models"] if each["kind"] == "rl"]
+    others = [each for each in found["models"] if each["kind"] in ("address", "2023")]
+    turned, never = (sum(map(_turned, each)) for each in (trained, others))
+    series = ", ".join(f"{100 * models['7B-1M', s]['all']['value']:.1f}" for s in (700, 750, 800))
+    heeded = "; ".join(
+        f"{called} {_of(_faculty(models[key], 'sight alone') or NOT_ASKED)}"
+        for called, key in {
+            "7B before RL": ("7B", 0),
+            "7B-1M before": ("7B-1M", 0),
+            "GPT-4o": ("GPT-4o", 0),
+            "7B after": ("7B", 800),
+            "7B-1M after": ("7B-1M", 800),
+        }.items()
+    )
+    small, tomi = models["0.5B", 800], found["tomi"]
+    by_steps = "{0}, step by step"
+    gpt, claude = "GPT-4, 2023", "Claude-instant, 2023"
+    return (
+        "\n".join(
+            [
+                "- **The published accuracy of 7B-1M is that of its last checkpoint**: "
+                f"{series} % at steps 700, 750 and 800 "
+                f"({lead['7B-1M', 800, '7B-1M', 700, None]} from 700 to 800). Against 7B it is "
+                f"{lead['7B-1M', 700, '7B', 700, None]} at step 700, and "
+                f"{lead['7B-1M', 800, '7B', 800, None]} at 800.",
+                "- **0.5B after RL is as accurate as GPT-4o, and answers differently**: "
+                f"{lead['0.5B', 800, 'GPT-4o', 0, None]} on all questions, "
+                f"{lead['0.5B', 800, 'GPT-4o', 0, 0]} on where the object really is. Its answers "
+                f"follow {followed(small['answers'], small['by'])}, and its reasoning is "
+                f"{small['reasoning']}.",
+                "- **Difficulty turns round under RL**: questions of order 4 are answered better than "
+                f"those of order 1 by {turned} of {len(trained)} checkpoints, and by {never} of "
+                f"{len(others)} answers of models that were not trained on them.",
+                f"- **Claims**: of the questions whose answer depends on a claim, answered so: {heeded}"
+                ". 30 are needed before the verdict speaks of this faculty.",
+                "- **Step by step in 2023**: GPT-4 "
+                f"{lead[by_steps.format(gpt), 0, gpt, 0, None]}, Claude-instant "
+                f"{lead[by_steps.format(claude), 0, claude, 0, None]}.",
+                f"- **ToMi**: of {tomi['wrong']} second-order errors of GPT-4 (of {tomi['asked']} "
+                f"questions), {tomi['wrong_and_contradicted']} are on questions whose label the belief "
+                f"engine contradicts; there are {tomi['contradicted']} of these.",
+            ]
+        )
+        + "\n"
+    )
+
+
+def _lead(compared: Found) -> str:
+    lead = compared["lead"]
+    ends = points(lead["value"], lead["low"], lead["high"])
+    return f"{ends} points, p = {compared['p_value']:.2g}"
+
+
+def _turned(model: Found) -> bool:
+    return bool(model["orders"][4] > model["orders"][1])
+
+
+def _faculty(model: Found, mind: str) -> Found | None:
+    """How often a model shows the faculty that a mind lacks; None where it was not asked."""
+    return next((part["whole"] for part in model["profile"] if part["without"] == mind), None)
 
 
 def _of(found: Found) -> str:

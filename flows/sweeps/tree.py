@@ -18,7 +18,7 @@ from pipeline.base.errors import UserError
 from pipeline.base.git import git
 from pipeline.base.ownership import owned
 from pipeline.formats.files import remove, write_text
-from pipeline.ops.driver.checkout import ask_dvc, dvc_command
+from pipeline.ops.driver.checkout import ask_dvc, dvc_command, replace_params
 from pipeline.ops.driver.mend import mend_dvc
 
 _READY = "tree.ready"
@@ -80,7 +80,8 @@ def restore(folder: SweepFolder, commands: Commands, owed: list[str]) -> None:
 
     Raises:
         RunFailed: If DVC cannot restore them.
-        UserError: If the checkout has other code by now, or its files are in the way.
+        UserError: If the checkout has other code by now, its files are in the way, or somebody
+            edited its params.yaml.
     """
     home, sweep = folder.home, folder.sweep()
     with owned(checkout_owner(home), patience=float("inf")):
@@ -91,7 +92,7 @@ def restore(folder: SweepFolder, commands: Commands, owed: list[str]) -> None:
                 f"was changed there. To restore them: git checkout {sweep.commit[:12]} && tomrl "
                 f"sweep --name {sweep.name}"
             )
-        write_text(home / "params.yaml", folder.params_file.read_text(encoding="utf-8"))
+        replace_params(home, folder.params_file.read_text(encoding="utf-8"))
         # Neither is in DVC's cache: logs are no output, and the small results belong to Git.
         for kept in (Path("logs") / sweep.study, Path("results") / sweep.study):
             if (folder.tree / kept).is_dir():

@@ -70,7 +70,7 @@ def verify(
     Example: `tomrl verify mini-results --signer publisher.pub`
     """
     from pipeline.ops.share import bucket, bundle
-    from pipeline.ops.share.verify import recompute
+    from pipeline.ops.share.verify import recompute, unlike_the_study
 
     console = Terminal()
     with bucket.fetched(source) as folder:
@@ -81,7 +81,7 @@ def verify(
         found = dict(bundle.changed_files(files, folder))
         if not found:
             console.say(f"{counted(len(files), 'file')} as they were published")
-            found = recompute(folder)
+            found = unlike_the_study(folder) or recompute(folder)
         for name, text in found.items():
             console.say(f"{name}: {text}")
         if found:

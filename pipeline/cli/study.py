@@ -18,7 +18,7 @@ from pipeline.cli.terminal import Terminal
 from pipeline.config.expand import expand
 from pipeline.config.params_file import dump_params, read_params
 from pipeline.config.study import Study
-from pipeline.config.study_files import find_study, study_files
+from pipeline.config.study_files import find_study, readable_studies
 from pipeline.formats.plural import counted
 from pipeline.ops.driver.checkout import find_root, use_study
 
@@ -57,11 +57,14 @@ def check(root: Path, name: str) -> Study:
 def list_studies(as_json: JsonOption = False) -> None:
     """List the studies and their sizes; an asterisk marks the one in use.
 
+    A file that is no study is named and left out, and the command exits 1.
+
     Example: `tomrl study list`
     """
     root = find_root()
     present = _in_use(root)
-    found = {name: find_study(root, name) for name in study_files(root)}
+    refused: list[UserError] = []
+    found = readable_studies(root, refused.append)
     rows = [
         {
             "study": name,
@@ -76,12 +79,16 @@ def list_studies(as_json: JsonOption = False) -> None:
     ]
     if as_json:
         print_json(rows)
-        return
-    table = make_table(None, ("", "study", "cells", "models", "backend", "title"))
-    for row in rows:
-        name, in_use, *others = row.values()
-        table.add_row("*" if in_use else "", *map(str, (name, *others)))
-    console.print(table)
+    else:
+        table = make_table(None, ("", "study", "cells", "models", "backend", "title"))
+        for row in rows:
+            name, in_use, *others = row.values()
+            table.add_row("*" if in_use else "", *map(str, (name, *others)))
+        console.print(table)
+    for error in refused:
+        Terminal(stderr=True).say(f"left out: {error}")
+    if refused:
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -30,10 +30,13 @@ from pipeline.config.reading import check_document
 from pipeline.config.section import FolderKey, Key, Listed, Section
 from pipeline.config.study import Study
 from pipeline.config.yaml_file import parse_yaml, read_bytes, write_yaml
+from pipeline.formats.files import digest_of
 
 _LONGEST = 300
 """Maximum characters of a list of names in a message."""
 _ENTRIES = ("combos", "models", "cells")
+_DIGEST = "# sha256 of the values below, as written:"
+"""What the head of the file says of them, so that edits are noticed and not written over."""
 _LINE = ("model", "base", "weights", "inputs")
 """Fields of a cell's entry for ``dvc.yaml``."""
 _cell: TypeAdapter[Cell] = TypeAdapter(AnyCell)
@@ -118,13 +121,30 @@ def params_text(study: Study) -> str:
         f"# The study {study.name}: written by `tomrl study use {study.name}`.\n"
         "# Edit it, or try a change with `dvc exp run -S KEY=VALUE`: train.steps=20 is for all\n"
         "# cells, ++cells.CELL.train.steps=20 for one.\n"
+        f"{_DIGEST}\n"
     )
     entries = {
         "combos": list(params.dataset),
         "models": {key: entry.inputs for key, entry in params.base.items()},
         "cells": {key: _line(params, cell) for key, cell in params.cells.items()},
     }
-    return head + write_yaml(study.model_dump(mode="json")) + _entries_text(entries)
+    return _signed(head + write_yaml(study.model_dump(mode="json")) + _entries_text(entries))
+
+
+def is_as_written(path: Path, data: bytes) -> bool:
+    """Whether a ``params.yaml`` holds what a command has written, in whatever form.
+
+    Raises:
+        UserError: If it cannot be read.
+    """
+    return f"{_DIGEST} {digest_of(parse_yaml(path, data).content)}".encode() in data.splitlines()
+
+
+def _signed(text: str) -> str:
+    """The text of ``params.yaml`` with the digest of what it holds in its head."""
+    digest = digest_of(parse_yaml(Path("params.yaml"), text.encode()).content)
+    lines = text.splitlines(keepends=True)
+    return "".join(f"{_DIGEST} {digest}\n" if each.startswith(_DIGEST) else each for each in lines)
 
 
 def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
@@ -157,7 +177,7 @@ def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
         models.update({key: base[key].inputs for key in models if key in base})
     text = written + _entries_text(entries)
     parse_params(path, text.encode())
-    return text
+    return _signed(text)
 
 
 def _entries_text(entries: Mapping[str, Any]) -> str:

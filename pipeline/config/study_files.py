@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
+from pipeline.base.errors import UserError
 from pipeline.config.lookup import lookup
 from pipeline.config.mistakes import Mistake, wrong
 from pipeline.config.reading import Check, read_section
@@ -26,7 +27,20 @@ def load_study(path: Path, checks: Collection[Check] = ()) -> Study:
 
 
 def study_files(root: Path) -> dict[str, Path]:
-    return {path.stem: path for path in sorted((root / "studies").glob("*.yaml"))}
+    """The study files by name; hidden ones, such as an editor's locks, are none."""
+    found = sorted((root / "studies").glob("*.yaml"))
+    return {path.stem: path for path in found if not path.name.startswith(".")}
+
+
+def readable_studies(root: Path, refuse: Callable[[UserError], None]) -> dict[str, Study]:
+    """The studies of a checkout by name; ``refuse`` is called for each that cannot be read."""
+    found = {}
+    for name, path in study_files(root).items():
+        try:
+            found[name] = load_study(path)
+        except UserError as error:
+            refuse(error)
+    return found
 
 
 def find_study(root: Path, name: str, checks: Collection[Check] = ()) -> Study:

@@ -575,8 +575,8 @@ def test_what_the_recorded_answers_decide_is_in_the_docs() -> None:
     found = recorded_evidence(folder)
     everything = entries(replace(found, rules={**audited_rules(folder.parent), **found.rules}))
     decided = [each for each in everything if each.word != "not run"]
-    text = (PROJECT / "docs" / "ledger.md").read_text(encoding="utf-8")
-    _, _, text = text.partition("## What recorded answers and the data decide")
+    text = (PROJECT / "docs" / "field.md").read_text(encoding="utf-8")
+    _, _, text = text.partition("### What recorded answers and the data decide")
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     shown = [tuple(cell.strip() for cell in row.strip("| ").split(" | ")) for row in rows]
     assert shown == [(f"`{each.id}`", each.says, each.word, each.why) for each in decided]

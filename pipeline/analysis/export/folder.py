@@ -7,10 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.base.errors import UserError
-from pipeline.formats.files import replacing
+from pipeline.formats.files import folder_digests, replacing
 
 NOTE = "EXPORTED_BY_TOMRL.txt"
-"""Stands in every exported folder; what has none is not replaced."""
+"""Stands in every exported folder, with the sha256 of each file of it.
+
+A folder is replaced only where nothing else lies in it, and nothing was edited.
+"""
+_SHOWN = 3
 
 
 @contextmanager
@@ -26,6 +30,9 @@ def exporting(target: Path, note: str, *, force: bool | None) -> Iterator[Path]:
         folder.mkdir()
         (folder / NOTE).write_text(f"{note}\n", encoding="utf-8")
         yield folder
+        if force is not None:
+            lines = (f"{digest}  {name}\n" for name, digest in _files(folder).items())
+            (folder / NOTE).write_text("".join([f"{note}\n", *lines]), encoding="utf-8")
 
 
 def _check(target: Path, force: bool | None) -> None:
@@ -35,7 +42,14 @@ def _check(target: Path, force: bool | None) -> None:
     if not target.exists() and not target.is_symlink():
         return
     if target.is_dir() and not target.is_symlink():
-        if not any(target.iterdir()) or (force and (target / NOTE).is_file()):
+        if not any(target.iterdir()):
+            return
+        if force and (target / NOTE).is_file():
+            if own := _not_exported(target):
+                raise UserError(
+                    f"{target} holds what no export wrote, or somebody edited: {own}; move it "
+                    "away, or name a new folder with --to"
+                )
             return
         if (target / NOTE).is_file():
             way = "name a new folder with --to" if force is None else "replace it with --force"
@@ -45,3 +59,16 @@ def _check(target: Path, force: bool | None) -> None:
             "--to"
         )
     raise UserError(f"{target} is not a folder; name a new folder with --to")
+
+
+def _not_exported(target: Path) -> str:
+    """What an export would lose with a folder: files that are not as an export wrote them."""
+    lines = (target / NOTE).read_text(encoding="utf-8").splitlines()[1:]
+    written = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    own = [name for name, digest in _files(target).items() if written.get(name) != digest]
+    more = f" and {len(own) - _SHOWN} more" if len(own) > _SHOWN else ""
+    return ", ".join(own[:_SHOWN]) + more
+
+
+def _files(folder: Path) -> dict[str, str]:
+    return {name: digest for name, digest in folder_digests(folder).items() if name != NOTE}

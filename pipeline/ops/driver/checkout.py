@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pipeline.base.errors import UserError
 from pipeline.base.git import git, is_repository
@@ -16,10 +17,17 @@ from pipeline.base.variables import refused
 from pipeline.config.expand import expand
 from pipeline.config.own_model import with_model
 from pipeline.config.params import Params
-from pipeline.config.params_file import params_text, parse_params, read_params, with_settings
-from pipeline.config.study_files import find_study
-from pipeline.config.yaml_file import read_bytes
+from pipeline.config.params_file import (
+    is_as_written,
+    params_text,
+    parse_params,
+    read_params,
+    with_settings,
+)
+from pipeline.config.study_files import find_study, study_files
+from pipeline.config.yaml_file import parse_yaml, read_bytes
 from pipeline.formats.files import write_text
+from pipeline.formats.nested import flatten
 
 
 def use_study(root: Path, name: str, model: Path | None = None) -> Path:
@@ -31,15 +39,45 @@ def use_study(root: Path, name: str, model: Path | None = None) -> Path:
         model: A folder or GGUF file of a model that takes the place of the study's.
 
     Raises:
-        UserError: If there is no such study or model, or the file could not be read back; then
-            nothing is written.
+        UserError: If there is no such study or model, the file could not be read back, or somebody
+            edited the one that is there; then nothing is written.
     """
     study = find_study(root, name)
     study = study if model is None else with_model(study, root, model)
     target, text = root / "params.yaml", params_text(study)
     parse_params(target, text.encode())
-    write_text(target, text)
+    replace_params(root, text)
     return target
+
+
+def replace_params(root: Path, text: str) -> None:
+    """Write ``params.yaml``, unless that would lose what somebody edited in it.
+
+    Raises:
+        UserError: If it would; names what was edited.
+    """
+    target = root / "params.yaml"
+    if target.is_file() and target.read_text(encoding="utf-8") != text:
+        there = target.read_bytes()
+        if not is_as_written(target, there) and (edits := _edits(root, target, there)):
+            raise UserError(
+                f"{target} was edited since it was written: {edits}. To keep that, put it into the "
+                "study's file, or run it as it is with `tomrl run`; to drop it: rm params.yaml"
+            )
+    write_text(target, text)
+
+
+def _edits(root: Path, path: Path, data: bytes) -> str:
+    """What a ``params.yaml`` says otherwise than its study's file; "" where that is nothing."""
+    found: Any = parse_yaml(path, data).content
+    name = found.get("name") if isinstance(found, dict) else None
+    if name not in study_files(root):
+        return f"it holds study {name!r}, which is not in studies/"
+    study: Any = parse_yaml(path, params_text(find_study(root, name)).encode()).content
+    one, other = dict(flatten(found)), dict(flatten(study))
+    keys = [key for key in {**one, **other} if one.get(key) != other.get(key)]
+    shown = [f"{key} is {one.get(key)!r} (study {name}: {other.get(key)!r})" for key in keys[:3]]
+    return "; ".join(shown) + (f"; and {len(keys) - 3} more" if keys[3:] else "")
 
 
 def set_values(root: Path, settings: Sequence[str]) -> None:

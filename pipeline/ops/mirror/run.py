@@ -8,13 +8,14 @@ sending it twice stores it once.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.base.errors import first_line
 from pipeline.formats.files import file_digest, write_json
 from pipeline.formats.foreign import visible
+from pipeline.formats.nested import flatten
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -171,12 +172,3 @@ def numbers(stage: str, values: Row) -> dict[str, float]:
         for name, value in flatten(values)
         if isinstance(value, (int, float)) and name not in ("step", "at")
     }
-
-
-def flatten(values: Mapping[str, object], prefix: str = "") -> Iterable[tuple[str, object]]:
-    """Yield (dotted name, value) of nested mappings; None is left out."""
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from flatten(value, f"{prefix}{name}.")
-        elif value is not None:
-            yield f"{prefix}{name}", value

@@ -54,12 +54,14 @@ def fetched(source: str) -> Iterator[Path]:
         with _reaching(source) as (bucket, there):
             if NAME not in there:
                 raise UserError(f"{source}: there is no bundle here: no {NAME}")
-            for name, each in there.items():
+            bucket.download_file(there[NAME].key, str(folder / NAME))
+            # What else lies there, such as a placeholder of a folder, is none of the bundle's.
+            for name in sorted({SIGNATURE, *files_of(folder)} & there.keys()):
                 target = folder / name
                 if not target.resolve().is_relative_to(folder):
                     raise UserError(f"{source}: {name!r} is not a file of a bundle")
                 target.parent.mkdir(parents=True, exist_ok=True)
-                bucket.download_file(each.key, str(target))
+                bucket.download_file(there[name].key, str(target))
         yield folder
 
 

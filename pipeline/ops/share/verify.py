@@ -2,32 +2,96 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import yaml
 from pyarrow.parquet import read_table as read_parquet  # type: ignore[import-untyped]
 
 from pipeline.analysis.collect import collect
 from pipeline.base.errors import UserError
+from pipeline.data.codec import read_examples
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.option_scoring import Choice
 from pipeline.evaluate.records import Evaluation
 from pipeline.evaluate.replay_engine import ReplayEngine
 from pipeline.formats.files import folder_digests, link_or_copy, read_json
+from pipeline.formats.nested import flatten
+from pipeline.formats.plural import counted
 from pipeline.formats.records import damage
 from pipeline.judge.recorded import read_table
-from pipeline.ops.mirror.run import flatten
+from pipeline.rules.listed import is_gold
+from pipeline.rules.reading import Reading, read_all
 from pipeline.stages import report
 from pipeline.stages.common import Stage
 from pipeline.stages.evaluate import asked
 from pipeline.stages.expanded import everything
 from pipeline.stages.judge import judged
 from pipeline.stages.scoring import ModelRun, ask_columns, write_scores
+from pipeline.tasks import registry
+from pipeline.tom.question import WhereQuestion
+
+
+def unlike_the_study(folder: Path) -> dict[str, str]:
+    """What is not what the study made, by name: by the digests of DVC, and by the belief engine.
+
+    Digests can be forged with the rest; the gold answers of generated questions cannot, as the
+    engine finds them again in their stories.
+    """
+    found = {}
+    for out, digest in _data_of(folder / "dvc.lock"):
+        if (folder / out).is_dir() and _dvc_digest(folder / out) != digest:
+            found[out] = "is not what the study made, by its digest in dvc.lock"
+    params = everything(folder)
+    for name, column in params.suite.columns.items():
+        path = folder / "data" / params.study.name / "suite" / f"{name}.parquet"
+        if registry.get(column.task).count is None and path.is_file():
+            otherwise = [each for each in map(_otherwise, read_all(read_examples(path))) if each]
+            if otherwise:
+                found[f"{path.relative_to(folder)}"] = (
+                    f"{counted(len(otherwise), 'gold answer')} not what the belief engine finds; "
+                    f"the first is {otherwise[0]}"
+                )
+    return found
+
+
+def _data_of(lock: Path) -> Iterator[tuple[str, str]]:
+    """Yield folders of data that stages made, with their digests."""
+    for stage in yaml.safe_load(lock.read_text(encoding="utf-8"))["stages"].values():
+        for out in stage.get("outs", ()):
+            if out["path"].startswith("data/"):
+                yield out["path"], out["md5"]
+
+
+def _dvc_digest(folder: Path) -> str:
+    """The digest that DVC has for a folder: of the list of its files with their MD5."""
+    rows = [
+        {"md5": hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest(), "relpath": name}
+        for name, path in sorted(
+            (path.relative_to(folder).as_posix(), path)
+            for path in folder.rglob("*")
+            if path.is_file()
+        )
+    ]
+    return hashlib.md5(json.dumps(rows).encode(), usedforsecurity=False).hexdigest() + ".dir"
+
+
+def _otherwise(reading: Reading) -> str | None:
+    """A gold answer beside what the belief engine says, where these differ."""
+    surface, example = reading.surface, reading.example
+    if surface is None or not isinstance(surface.question, WhereQuestion):
+        return None
+    said = surface.question.answer(surface.world)
+    if said is None or is_gold(said, example):
+        return None
+    return f"{example.answer!r}, where the engine finds {said!r}"
 
 
 def recompute(folder: Path) -> dict[str, str]:
