@@ -216,6 +216,8 @@ def as_choices(value: object) -> tuple[str, ...] | None:
     found = _written_out(value) if isinstance(value, str) and value.startswith("[") else value
     if isinstance(found, str):
         return split_choices(found)
+    if isinstance(found, Mapping):  # by letter
+        found = list(found.values())
     if isinstance(found, list) and all(isinstance(choice, str) for choice in found):
         return split_choices(found)
     raise ValueError(value)

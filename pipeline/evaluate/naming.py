@@ -7,8 +7,10 @@ chat and a list of responses are taken apart.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
@@ -34,12 +36,19 @@ _GUESSES: Mapping[str, tuple[str, ...]] = {
     "story": ("context", "actions", "passage", "scenario", "narrative", "dialogue"),
     "question": ("query",),
     "choices": ("options",),
-    "answer": ("gold", "label", "target", "expected", "expected_answer", "correct_answer"),
+    "answer": (
+        *("gold", "label", "target", "expected", "expected_answer", "correct_answer"),
+        *("correct_answers", "process_target"),
+    ),
     "response": (
         *("prediction", "predictions", "responses", "completions", "generation", "generations"),
         *("generated_text", "output", "outputs", "model_output", "model_response", "gpt_response"),
+        *("raw_response", "pred"),
     ),
-    "prompt": ("prompt", "input", "gpt_prompt", "messages", "conversation", "conversations"),
+    "prompt": (
+        *("prompt", "input", "gpt_prompt", "process_prompt"),
+        *("messages", "conversation", "conversations"),
+    ),
 }
 """What other people call these; ``prompt`` holds story and question, or a whole chat."""
 
@@ -82,7 +91,7 @@ class Naming:
                 found.pop(other, None)
         for thing, name in self.guessed.items():
             if name in row and not is_named(found, thing):
-                found[thing] = row[name]
+                found[thing] = _inside(thing, row[name])
         response = next((name for name in NAMES["response"] if name in found), "response")
         _take_apart(found, response)
         said = found.get(response)
@@ -135,6 +144,21 @@ def naming_of(place: str, first: Row, said: Mapping[str, str]) -> Naming:
         guessed[thing] = there[0]
         known.add(thing)
     return Naming(said, guessed)
+
+
+def _inside(thing: str, value: object) -> object:
+    """What a guessed field holds inside: ToMEval keeps an answer in a list, and a response beside
+    its thought; RobustToM-RL an answer beside its trace.
+    """
+    if thing == "answer":
+        with suppress(ValueError):
+            value = json.loads(value) if isinstance(value, str) and value[:1] == "{" else value
+        value = value.get("answer") if isinstance(value, Mapping) else value
+        return value[0] if isinstance(value, list) and len(value) == 1 else value
+    if thing == "response" and isinstance(value, Mapping) and "content" in value:
+        content, thought = value["content"], value.get("reasoning")
+        return f"<think>{thought}</think>{content}" if content and thought else content
+    return value
 
 
 def is_named(row: Row, thing: str) -> bool:

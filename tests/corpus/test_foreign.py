@@ -160,6 +160,43 @@ def _inspect(folder: Path, rows: Sequence[Row]) -> tuple[object, ...]:
     return (folder / "a.eval",)
 
 
+def _tomeval(row: Row) -> Row:
+    """A line of ToMEval's ``prediction.jsonl``."""
+    wrong = [each for each in row["choices"] if each != row["answer"]]
+    letters = {chr(ord("A") + place): each for place, each in enumerate(row["choices"])}
+    gold = [letter for letter, each in letters.items() if each == row["answer"]]
+    thought, answer = _parts(row)
+    return {
+        **{"sample_id": row["id"], "sample_index": 0, "repeat": 0},
+        **{"story": row["story"], "question": row["question"]},
+        **{"correct_answers": [row["answer"]], "wrong_answers": wrong, "prompt_type": "mcq_single"},
+        **{"prompt": _labelled(row), "options": letters, "correct_letters": gold},
+        **{"wrong_letters": sorted({*letters} - {*gold}), "shuffle_seed": 7},
+        **{"meta": {"order": row["order"]}, "pred": {"content": answer, "reasoning": thought}},
+        **{"protocol": "cot", "extractor": "extract_cot", "order": row["order"]},
+    }
+
+
+def _robusttom(row: Row) -> Row:
+    """A candidate as RobustToM-RL samples it: the gold answer lies beside the target's trace."""
+    letters = [f"{chr(ord('A') + n)}. {each}" for n, each in enumerate(row["choices"])]
+    prompt = (
+        f"Read the story.\nStory:\n{row['story']}\n\nQuestion: {row['question']}\n"
+        f"Choices: {', '.join(letters)}\n\nReturn one JSON object.\n"
+    )
+    return {
+        **{"candidate_id": f"{row['id']}::0", "global_sample_id": row["id"]},
+        **{"process_target": {"reasoning_mode": "nested_belief", "answer": row["answer"]}},
+        **{"process_prompt": prompt, "raw_response": row["response"]},
+        **{"question_order": row["order"], "finish_reason": "stop"},
+    }
+
+
+def _parts(row: Row) -> tuple[str, str]:
+    thought, _, answer = row["response"].removeprefix("<think>").partition("</think>")
+    return thought, answer
+
+
 FORMS: Mapping[str, Write] = {
     "other names": _renamed(story="context", answer="gold", response="prediction"),
     "names of a csv of 2023": _renamed(story="actions", response="gpt_response"),
@@ -175,6 +212,8 @@ FORMS: Mapping[str, Write] = {
     "letters": _rows(_letters),
     "numbered lines": _rows(_numbered),
     "Inspect": _inspect,
+    "ToMEval": _rows(_tomeval),
+    "RobustToM-RL": _rows(_robusttom),
 }
 
 
