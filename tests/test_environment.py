@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import asdict
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 
 from pipeline.base.errors import UserError
+from pipeline.data.prompt import compact
 from pipeline.formats.files import read_lines
 from pipeline.tasks import registry
 from pipeline.tasks.grading import Grade
@@ -96,6 +98,17 @@ def test_it_grades_as_tomrl_does_with_nothing_but_the_standard_library(
     assert found == [asdict(each) for each in expected]
     for name in ("strict", "correct", "format_ok", "extracted"):
         assert len({each[name] for each in found}) > 1
+
+
+def test_it_asks_as_the_study_does_and_its_readme_runs(
+    package: Path, rows: list[dict[str, Any]]
+) -> None:
+    assert all(row["prompt"] == compact(example_of(row)) for row in rows)
+    readme = (package / "README.md").read_text(encoding="utf-8")
+    assert "@" not in readme and json.dumps(rows[0]["prompt"], indent=2) in readme
+    code = "".join(re.findall(r"```python\n(.*?)```", readme, re.DOTALL))
+    assert "assert reward" in code
+    answered(f"import sys\nsys.path.insert(0, sys.argv[1])\n{code}", package, [], "-I", "-S")
 
 
 def test_cheats_earn_nothing_of_what_trl_is_handed(

@@ -33,9 +33,9 @@ BUDGETS = {
     "pipeline/ops/check": 497,
     "pipeline/ops/cluster": 1408,
     "pipeline/ops/driver": 186,
-    "pipeline/ops/mirror": 956,
+    "pipeline/ops/mirror": 959,
     "pipeline/ops/planning": 773,
-    "pipeline/ops/share": 646,
+    "pipeline/ops/share": 666,
     "pipeline/ops/verl": 2239,
     "pipeline/ops/vllm": 432,
     "pipeline/reward": 268,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5289,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 35854,
+    "tests": 35870,
     "tomrl": 56,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

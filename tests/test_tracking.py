@@ -285,6 +285,13 @@ def points(root: Path, name: str) -> list[tuple[int, float]]:
     return [(p.step, p.value) for p in client.get_metric_history(run.info.run_id, name)]
 
 
+def test_a_parameter_of_any_name_is_stored(root: Path, params: Params) -> None:
+    run = cell_run(params, KEY, root, "train", 1.0, {})
+    run.cell.params({"train": {"overrides": {"++trainer.device": "cpu", "steps": 2}}})
+    (found,) = runs(prepare(root), "cell")
+    assert found.data.params["train.overrides.trainer.device"] == "cpu"
+
+
 def test_a_step_that_is_repeated_after_a_kill_is_stored_once(root: Path, params: Params) -> None:
     """A run that goes on from its last checkpoint repeats the steps after it, at other times."""
     for started in (1.0, 100.0):

@@ -22,7 +22,7 @@ from pipeline.config.sources import GeneratedSource
 from pipeline.data.contrast import contrasting, rule_is_right
 from pipeline.data.generated import stories
 from pipeline.data.hard import hard_ones
-from pipeline.data.prompt import rlvr
+from pipeline.data.prompt import Maker
 from pipeline.formats.files import write_lines
 from pipeline.rules.learned import FEWEST
 from pipeline.tasks import registry
@@ -80,6 +80,6 @@ def _asked(drawn: Drawn, purpose: str, block: int) -> list[Example]:
     return [each for each in found if drawn.orders is None or each.order in drawn.orders]
 
 
-def as_row(example: Example) -> dict[str, object]:
-    """A question as JSON, with Study 2's prompt."""
-    return {"prompt": rlvr(example), "example": asdict(example) | {"meta": dict(example.meta)}}
+def as_row(example: Example, prompt: Maker) -> dict[str, object]:
+    """A question as JSON, with its prompt."""
+    return {"prompt": prompt(example), "example": asdict(example) | {"meta": dict(example.meta)}}

@@ -8,6 +8,7 @@ sending it twice stores it once.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,7 +63,10 @@ class Tracker:
         """Store parameters, flattened with dots."""
         from mlflow.entities import Param
 
-        flat = [Param(k, visible(str(v))[:6000]) for k, v in flatten(values)]
+        # MLflow refuses other signs in a name, such as the plus of verl's overrides.
+        flat = [
+            Param(re.sub(r"[^\w\-. :/]", "", k), visible(str(v))[:6000]) for k, v in flatten(values)
+        ]
         self._try(self.client.log_batch, params=flat)
 
     def tags(self, values: Mapping[str, object]) -> None:

@@ -22,10 +22,12 @@ from pipeline.config.params_file import read_params
 from pipeline.config.sources import GeneratedSource
 from pipeline.data.codec import read_dataset
 from pipeline.data.fresh import Drawn, as_row
-from pipeline.formats.files import write_lines, write_text
+from pipeline.data.prompt import maker
+from pipeline.formats.files import write_json, write_lines, write_text
 from pipeline.judge.recorded import read_suite
 from pipeline.ops.share.licences import licences
 from pipeline.stages.common import Stage
+from pipeline.stages.prompts import frame_of
 from pipeline.tasks.example import Example
 
 _FOR: dict[str, tuple[str, ...]] = {
@@ -51,23 +53,41 @@ def write_environment(
     modules = [name for each in libraries or _FOR for name in lookup(_FOR, each, "--for")]
     key, training = _training(stage, tasks, key)
     sets = {"train": training, "test": _suite(stage, tasks)}
+    last = list(params.cells.values())[-1]  # base models, whose prompt may be another, come first
+    asked = next((c for c in params.cells.values() if key and c.combination == key), last)
+    styles = {"test": asked.evaluate.prompt}
+    styles["train"] = params.dataset[key].prompt if key else styles["test"]
+    frames = {style: frame_of(stage, style) for style in styles.values()}
     there = {row.task for rows in sets.values() for row in rows}
     quoted = licences(params, there, f"the questions of {', '.join(tasks)}", to_train=True)
     name = re.sub(r"\W+", "_", f"tomrl_{'_'.join(tasks)}").lower()
     package, engine = to / name, [*BENCHMARKS, "pipeline.tasks.registry"]
     for split, rows in sets.items():
-        write_lines(package / f"{split}.jsonl", map(as_row, rows))
+        prompt = maker(styles[split], frames[styles[split]])
+        write_lines(package / f"{split}.jsonl", (as_row(each, prompt) for each in rows))
     if drawn := [each.model_dump(mode="json") for each in _drawn(params, key, there)]:
         write_lines(package / "stream.jsonl", drawn)
+        frame = frames[styles["train"]]
+        said = {"name": styles["train"], "frame": frame and frame.model_dump()}
+        write_json(package / "stream_prompt.json", said)
         engine.append("pipeline.data.fresh")
     for module in closure(_ROOT, engine):
         _copy(module, package)
     for template in ("__init__.py", *modules):
         (package / template).write_text(_filled(template, name), encoding="utf-8")
     (to / "pyproject.toml").write_text(_filled("pyproject.toml", name), encoding="utf-8")
-    sizes = ", ".join(f"{split}: {len(rows)}" for split, rows in sets.items())
-    about = f"Questions of the study {stage.study} ({sizes}). Upstream data: {json.dumps(quoted)}\n"
-    (to / "README.md").write_text(_filled("README.md", name) + about, encoding="utf-8")
+    about = {
+        "STUDY": stage.study,
+        "SIZES": ", ".join(f"{len(rows)} to {split}" for split, rows in sets.items()),
+        "PROMPT": styles["test"],
+        "ASKED": json.dumps(as_row(sets["test"][0], prompt)["prompt"], indent=2),
+        "LICENCES": "\n".join(f"- {source}: {licence}" for source, licence in quoted.items())
+        or "Every question was generated; nothing upstream is quoted.",
+    }
+    text = _filled("README.md", name)
+    for word, value in about.items():
+        text = text.replace(f"@{word}@", value)
+    (to / "README.md").write_text(text, encoding="utf-8")
     return name
 
 
