@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from huggingface_hub import ModelCard
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pipeline.base.errors import UserError
@@ -82,6 +83,9 @@ def test_transformers_gives_the_recorded_answers(study: Path) -> None:
     card = (study / "out" / "README.md").read_text()
     for word in ("license: apache-2.0", "## Verdict", "answers follow", "rule baseline", "GRPO"):
         assert word.lower() in card.lower()
+    scores = read_json(study / "runs/mini/nano-hi/evaluate/metrics.json")["tasks"]
+    told = {each.dataset_type: each.metric_value for each in ModelCard(card).data.eval_results}
+    assert told == {name: round(scores[name]["accuracy"], 4) for name in (*suite, "arithmetic")}
     usage = card.partition("```python\n")[2].partition("```")[0]
     printed = io.StringIO()
     with redirect_stdout(printed):

@@ -35,7 +35,7 @@ BUDGETS = {
     "pipeline/ops/driver": 186,
     "pipeline/ops/mirror": 959,
     "pipeline/ops/planning": 773,
-    "pipeline/ops/share": 666,
+    "pipeline/ops/share": 688,
     "pipeline/ops/verl": 2239,
     "pipeline/ops/vllm": 432,
     "pipeline/reward": 268,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5289,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 35870,
+    "tests": 35874,
     "tomrl": 56,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

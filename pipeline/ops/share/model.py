@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 import transformers as hf
-from huggingface_hub import HfApi, ModelCard, ModelCardData, get_token
+from huggingface_hub import EvalResult, HfApi, ModelCard, ModelCardData, get_token
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
@@ -21,7 +21,8 @@ from pipeline.base.errors import UserError, first_line
 from pipeline.base.git import checked_out
 from pipeline.config.models import TinyModel
 from pipeline.config.params import ApiCell, Cell, TrainedCell
-from pipeline.data.prompt import PROMPTS, compact, is_prefilled
+from pipeline.data.messages import Messages
+from pipeline.data.prompt import is_prefilled, maker
 from pipeline.formats.foreign import markdown_text
 from pipeline.formats.plural import counted
 from pipeline.judge.recorded import read_suite
@@ -31,6 +32,7 @@ from pipeline.model.weights import end_ids_in
 from pipeline.ops.share.licences import OWN, TAGS, licence_of, licences
 from pipeline.stages.checkpoint import checkpoint_named
 from pipeline.stages.common import Stage
+from pipeline.stages.prompts import frame_of
 from pipeline.tasks.example import Example
 
 _MEANINGS = {
@@ -48,7 +50,8 @@ def write_model(results: Results, root: Path, key: str, folder: Path, checkpoint
     ``checkpoint`` is ``best``, ``last`` or a step; the one that the study evaluates if empty. It is
     a UserError if the cell has no such weights here, or its data may not be passed on.
     """
-    params, own = results.params, Stage("train", root, results.params).of(key)
+    params, stage = results.params, Stage("train", root, results.params)
+    own = stage.of(key)
     cell = params.cell(key)
     if isinstance(cell, ApiCell):
         raise UserError(f"cell {key} has no weights: its model is behind an address, or recorded")
@@ -66,13 +69,17 @@ def write_model(results: Results, root: Path, key: str, folder: Path, checkpoint
     head = ModelCardData(
         license=licence_of(quoted) if ours else "other",
         base_model=None if ours else named,
+        language="en",
         library_name="transformers",
         pipeline_tag="text-generation",
         tags=TAGS,
+        model_name=f"{params.study.name}/{key}",
+        eval_results=_scores(results, key) if stored.digest == manifest.used.digest else None,
     )
     suite = read_suite(root / "data" / params.study.name / "suite", params.suite.tasks)
-    asked = next(iter(suite.values()))[0]
-    text = "\n".join(_card(results, key, stored, manifest.used, quoted, asked))
+    asked, style = next(iter(suite.values()))[0], cell.evaluate.prompt
+    put = maker(style, frame_of(stage, style))(asked)
+    text = "\n".join(_card(results, key, stored, manifest.used, quoted, asked, put))
     text += f"\n- commit {checked_out(root) or 'not known'}\n"
     ModelCard(f"---\n{head}\n---\n\n{text}").save(folder / "README.md")
 
@@ -107,6 +114,7 @@ def _card(
     judged: StoredModel,
     quoted: Mapping[str, str],
     asked: Example,
+    put: Messages,
 ) -> Iterator[str]:
     """Yield the paragraphs of the card of a checkpoint; the study has scores of ``judged``."""
     result, study = results.cells[key], results.params.study
@@ -115,7 +123,7 @@ def _card(
     yield f"{markdown_text(study.title)}. {_how(cell, stored)}\n"
     yield "It is a subject of research: what it answers follows is told below.\n"
     yield "## Usage\n"
-    yield from _usage(asked, cell)
+    yield from _usage(asked, put, cell)
     yield "## What it was shown\n"
     yield from _shown(results, cell)
     yield from (f"- licence of {name}: {text}" for name, text in terms.items())
@@ -144,9 +152,26 @@ def _how(cell: Cell, stored: StoredModel) -> str:
     return f"Trained on {how}; the reward is `{cell.train.reward.preset}`."
 
 
-def _usage(example: Example, cell: Cell) -> Iterator[str]:
+def _scores(results: Results, key: str) -> list[EvalResult]:
+    """The accuracies of a cell, as hubs show them."""
+    found = []
+    for row in results.rows_of(results.cells[key]):
+        accuracy = row.base if row.trained is None else row.trained
+        if accuracy is not None:
+            found.append(
+                EvalResult(
+                    task_type="text-generation",
+                    dataset_type=row.task,
+                    dataset_name=f"{row.task} of {row.cell}",
+                    metric_type="accuracy",
+                    metric_value=round(accuracy, 4),
+                )
+            )
+    return found
+
+
+def _usage(example: Example, messages: Messages, cell: Cell) -> Iterator[str]:
     """Yield how to ask it, with a question of the suite as the study puts it."""
-    messages = PROMPTS.get(cell.evaluate.prompt, compact)(example)
     yield "```python"
     yield "from transformers import pipeline\n"
     yield f"messages = {json.dumps(list(messages), indent=4, ensure_ascii=False)}"
