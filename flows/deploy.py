@@ -18,6 +18,8 @@ import httpx
 import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentUpdate, WorkPoolCreate
+from prefect.client.schemas.objects import DeploymentSchedule
+from prefect.client.schemas.responses import DeploymentResponse
 from prefect.events.schemas.automations import AutomationCore
 from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL
@@ -147,7 +149,7 @@ def make_pool(client: SyncPrefectClient, pool: WorkPool, root: Path) -> Iterator
 def _deployments(
     client: SyncPrefectClient, root: Path, named: list[str]
 ) -> Iterator[DeploymentEntry]:
-    before = _present(client, named)
+    before, switched = _present(client, named), _switches(client)
     done = subprocess.run(
         [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all"],
         cwd=root,
@@ -160,12 +162,28 @@ def _deployments(
             f"`prefect deploy --all` refuses {root / FILE}:\n{(done.stdout + done.stderr).strip()}"
         )
     _complete(client, root, named)
+    for each, schedule in _schedules(client):
+        on = switched.get((each.name, schedule.slug), schedule.active)
+        if schedule.active != on:
+            client.update_deployment_schedule(each.id, schedule.id, active=on)
     for name, content in _present(client, named).items():
         made = name not in before
         same = before.get(name) == content
         yield DeploymentEntry(
             "deployment", name, "made" if made else "there" if same else "changed"
         )
+
+
+def _schedules(
+    client: SyncPrefectClient,
+) -> Iterator[tuple[DeploymentResponse, DeploymentSchedule]]:
+    for each in client.read_deployments():
+        yield from ((each, schedule) for schedule in each.schedules)
+
+
+def _switches(client: SyncPrefectClient) -> dict[tuple[str, str | None], bool]:
+    """Which schedules are on; what somebody switched on the server stays."""
+    return {(each.name, found.slug): found.active for each, found in _schedules(client)}
 
 
 def _complete(client: SyncPrefectClient, root: Path, named: list[str]) -> None:

@@ -222,6 +222,26 @@ def test_the_server_schedules_runs(client: SyncPrefectClient) -> None:
     until(lambda: any(run.auto_scheduled for run in runs()))
 
 
+def test_a_sweep_is_triggered_by_the_clock_once_it_is_switched_on(
+    client: SyncPrefectClient, deployed: Deployed
+) -> None:
+    names = [f"scheduled sweep/{each}" for each in ("grid-mini", "grid", "order-ablation", "rlvr")]
+    name = "scheduled sweep/tom-rl"
+    for each in (*names, name):
+        sweep = client.read_deployment_by_name(each)
+        (schedule,) = sweep.schedules
+        assert not schedule.active
+    command = (sys.executable, "-m", "prefect", "deployment", "schedule", "resume")
+    subprocess.run([*command, name, str(schedule.id)], check=True, capture_output=True)
+    assert {each.name: each.how for each in deploy(deployed[0])}[name] == "there"
+    (schedule,) = client.read_deployment_by_name(name).schedules
+    assert schedule.active
+    wanted = DeploymentFilter(id=DeploymentFilterId(any_=[sweep.id]))
+    runs = partial(client.read_flow_runs, deployment_filter=wanted)
+    until(lambda: any(run.auto_scheduled for run in runs()))
+    client.update_deployment_schedule(sweep.id, schedule.id, active=False)
+
+
 def test_a_notification_is_made_when_it_is_asked_for(client: SyncPrefectClient) -> None:
     """The server itself refuses an automation that it does not understand."""
     with pytest.raises(UserError, match="--notify slack-webhook/team: the server has no such"):

@@ -16,7 +16,7 @@ import pytest
 
 BUDGETS = {
     "benchmarks": 3881,
-    "flows": 1829,
+    "flows": 1842,
     "pipeline": 0,
     "pipeline/analysis": 5074,
     "pipeline/audit": 941,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5289,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 35874,
+    "tests": 35892,
     "tomrl": 56,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
