@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
 from pipeline.config.study_files import find_study
 from pipeline.judge.recorded import read_suite, read_table
+from pipeline.tasks.example import Example
 
 _GRADES = ("id", "task", "correct", "extracted")
 
@@ -51,27 +53,39 @@ class Frames:
     @cached_property
     def grades(self) -> pd.DataFrame:
         """A row for each response: cell, column, question, and whether it is right."""
+        asked = self._asked(lambda e: {"story": e.story_id})
+        asked["order"] = asked["order"].astype("Int64")  # of side-checks there is none
+        return self._told("grades.parquet", _GRADES).merge(asked, how="left")
+
+    @cached_property
+    def answers(self) -> pd.DataFrame:
+        """A row for each response about minds, with its question, as ``tomrl.judge`` reads rows."""
+        kept = ("story", "question", "choices", "answer", "meta")
+        asked = self._asked(lambda e: {name: getattr(e, name) for name in kept})
+        return self._told("responses.parquet", ("id", "task", "response")).merge(asked)
+
+    def _asked(self, fields: Callable[[Example], Mapping[str, object]]) -> pd.DataFrame:
+        """The questions of the suite, with fields of each."""
         study, columns = self.params.study.name, self.params.suite.tasks
         suite = read_suite(self.root / "data" / study / "suite", columns)
-        asked = pd.DataFrame(
+        return pd.DataFrame(
             [
-                {"column": name, "id": e.id, "story": e.story_id, "order": e.order}
+                {"column": name, "id": e.id, "order": e.order, **fields(e)}
                 for name, examples in suite.items()
                 for e in examples
             ]
         )
-        runs = self.root / "runs" / study
-        graded = [
-            read_table(
-                runs / key / "evaluate" / "grades.parquet", _GRADES, f"evaluate@{key}"
-            ).assign(cell=key)
+
+    def _told(self, file: str, columns: Sequence[str]) -> pd.DataFrame:
+        """A table that the evaluation of every cell has left."""
+        runs = self.root / "runs" / self.params.study.name
+        found = [
+            read_table(runs / key / "evaluate" / file, columns, f"evaluate@{key}").assign(cell=key)
             for key, result in self._collected.cells.items()
             if result.was_run
         ]
-        if not graded:
-            return asked.head(0)
-        asked["order"] = asked["order"].astype("Int64")  # of side-checks there is none
-        return pd.concat(graded).rename(columns={"task": "column"}).merge(asked, how="left")
+        there = pd.concat(found) if found else pd.DataFrame(columns=[*columns, "cell"])
+        return there.rename(columns={"task": "column"})
 
     @cached_property
     def verdicts(self) -> pd.DataFrame:

@@ -218,6 +218,10 @@ def as_choices(value: object) -> tuple[str, ...] | None:
         return split_choices(found)
     if isinstance(found, Mapping):  # by letter
         found = list(found.values())
+    elif hasattr(found, "tolist"):  # an array, as data frames hold that were read from parquet
+        found = found.tolist()
+    elif isinstance(found, tuple):
+        found = list(found)
     if isinstance(found, list) and all(isinstance(choice, str) for choice in found):
         return split_choices(found)
     raise ValueError(value)

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, islice
+from numbers import Real
 from pathlib import Path
 from typing import IO, Any
 
@@ -93,7 +94,11 @@ def is_absent(value: object) -> bool:
 
     Rows of nothing else, as Excel leaves them, are dropped.
     """
-    return value is None or value == "" or value != value
+    if isinstance(value, Real):
+        return value != value
+    if type(value).__name__ == "NAType":  # pandas' own, which cannot be compared
+        return True
+    return value is None or (isinstance(value, str) and not value)
 
 
 def is_table(path: Path) -> bool:

@@ -78,6 +78,12 @@ def test_rows_and_data_frames_are_judged_as_files_are(files: list[Path]) -> None
     assert package.judge(rows).as_json() == from_file
     assert package.judge(pd.DataFrame(rows)).as_json() == from_file
     assert package.judge(iter(rows)).as_json() == from_file
+    pd.DataFrame(rows).to_parquet(files[1].with_suffix(".parquet"))
+    frame = pd.read_parquet(files[1].with_suffix(".parquet"))  # choices are arrays of numpy
+    assert package.judge(frame).as_json() == from_file
+    frame["order"] = frame["order"].astype("Int64")
+    frame["meta"] = pd.Series([pd.NA] * len(frame), dtype=object)
+    assert package.judge(frame).as_json() == from_file
     other = [{"text": row.pop("response"), **row} for row in rows]
     assert package.judge(other, columns={"response": "text"}).as_json() == from_file
     found = package.compare(_answers("few"), _answers("all"))
