@@ -19,7 +19,7 @@ from pipeline.judge.followers import Follower, Kind, Questions, answered_places
 from pipeline.judge.items import Item
 from pipeline.rules.learned import FOLDS, folds_of
 from pipeline.rules.surface import UNDEFINED
-from pipeline.rules.wording import Wording, cross_fitted_wording
+from pipeline.rules.wording import Wording, counted, cross_fitted_wording
 
 FEWEST = 30
 """Minimum number of questions, or pairs of questions about one structure, for a test."""
@@ -224,14 +224,16 @@ def _where_is_told(items: Sequence[Item], questions: Questions, gold: Sequence[i
     asked = [replace(questions.asked[n], story=questions.structures[n]) for n in usable]
     folds = folds_of(asked)
     wrong = np.asarray([not items[n].right for n in usable])
-    rows = [(*questions.described[n][gold[n]], *_apart(questions, n)) for n in usable]
+    if not usable:
+        return False
+    counts = counted([(*questions.described[n][gold[n]], *_apart(questions, n)) for n in usable])
     odds = np.zeros(len(usable))
     for fold in range(FOLDS):
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        fitted = Wording.fit([rows[n] for n in inside], wrong[inside].tolist())
+        fitted = Wording.fit(counts[inside], wrong[inside].tolist())
         if fitted is None or not len(outside):
             return False
-        odds[outside] = fitted.likely([rows[n] for n in outside])
+        odds[outside] = fitted.likely(counts[outside])
     telling = _area_low(odds[wrong], odds[~wrong]) > TELLS_ERRORS
     return telling and _guessed(items, questions) > MIXED
 

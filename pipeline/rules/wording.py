@@ -116,34 +116,35 @@ def _left_out(counted: Sequence[str]) -> Sequence[str]:
     return counted
 
 
+def counted(rows: Sequence[Sequence[str]]) -> Any:
+    """A sparse matrix [row, feature]: 1 where a row has a feature."""
+    from sklearn.feature_extraction.text import CountVectorizer  # type: ignore[import-untyped]
+
+    words = CountVectorizer(analyzer=_left_out, binary=True, dtype=np.float32)
+    return words.fit_transform(rows)
+
+
 @dataclass(frozen=True)
 class Wording:
-    """A fitted logistic regression on candidates' features."""
+    """A fitted logistic regression on the features that enough of its rows have."""
 
-    vocabulary: Any
+    kept: np.ndarray
     model: Any
 
     @classmethod
-    def fit(cls, rows: Sequence[Sequence[str]], chosen: Sequence[bool]) -> Wording | None:
-        """Fit to candidates, and whether each is the answer; None where that is impossible."""
-        from sklearn.feature_extraction.text import (  # type: ignore[import-untyped]
-            CountVectorizer,
-        )
+    def fit(cls, counts: Any, chosen: Sequence[bool]) -> Wording | None:
+        """Fit to rows of :func:`counted`, and whether each is the answer; None where impossible."""
         from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
-        if len(set(chosen)) < 2:
-            return None
-        words = CountVectorizer(analyzer=_left_out, binary=True, min_df=_RAREST, dtype=np.float32)
-        try:
-            counts = words.fit_transform(rows)
-        except ValueError:  # no feature describes enough candidates
+        kept = np.flatnonzero(counts.getnnz(axis=0) >= _RAREST)
+        if len(set(chosen)) < 2 or not kept.size:
             return None
         model = LogisticRegression(C=_STRENGTH, solver="liblinear", random_state=0)
-        return cls(words, model.fit(counts, np.asarray(chosen)))
+        return cls(kept, model.fit(counts[:, kept], np.asarray(chosen)))
 
-    def likely(self, rows: Sequence[Sequence[str]]) -> np.ndarray:
-        """Log odds of each candidate."""
-        odds: np.ndarray = self.model.decision_function(self.vocabulary.transform(rows))
+    def likely(self, counts: Any) -> np.ndarray:
+        """Log odds of each row."""
+        odds: np.ndarray = self.model.decision_function(counts[:, self.kept])
         return odds
 
 
@@ -165,6 +166,15 @@ def cross_fitted_wording(
         None where some fold has too little to fit.
     """
     folds, said = folds_of(asked), np.full(len(asked), UNDEFINED)
+    starts = np.cumsum([0, *map(len, described)])
+    try:
+        counts = counted([row for each in described for row in each])
+    except ValueError:  # nothing describes any candidate
+        return None
+
+    def rows_of(questions: Sequence[int]) -> Any:
+        return counts[[starts[n] + c for n in questions for c in open_to[n]]]
+
     open_to = [
         [c for c in range(len(each)) if without is None or c != without[n]]
         for n, each in enumerate(described)
@@ -175,15 +185,12 @@ def cross_fitted_wording(
         asked_now = [n for n in np.flatnonzero(folds == fold).tolist() if open_to[n]]
         if len(known) < FEWEST // 2:
             return None
-        model = Wording.fit(
-            [described[n][c] for n in known for c in open_to[n]],
-            [c == answers[n] for n in known for c in open_to[n]],
-        )
+        model = Wording.fit(rows_of(known), [c == answers[n] for n in known for c in open_to[n]])
         if model is None:
             return None
         if not asked_now:
             continue
-        odds = model.likely([described[n][c] for n in asked_now for c in open_to[n]])
+        odds = model.likely(rows_of(asked_now))
         ends = np.cumsum([len(open_to[n]) for n in asked_now])
         for n, part in zip(asked_now, np.split(odds, ends[:-1]), strict=True):
             said[n] = open_to[n][int(part.argmax())]
