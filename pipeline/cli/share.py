@@ -41,7 +41,7 @@ def publish(
         target = Path(own, "bundle") if in_bucket else Path(to)
         with exporting(target, note, force=None) as folder:
             bundle.write_bundle(params_of_results(root, study), root, folder)
-            for name, text in verify.recompute(folder).items():
+            for name, text in verify.differences(folder).items():
                 raise UserError(
                     f"{name}: {text}: results are not what the code here makes "
                     f"of the answers; run: tomrl study use {study} && tomrl run"
@@ -70,7 +70,7 @@ def verify(
     Example: `tomrl verify mini-results --signer publisher.pub`
     """
     from pipeline.ops.share import bucket, bundle
-    from pipeline.ops.share.verify import recompute, unlike_the_study
+    from pipeline.ops.share.verify import differences
 
     console = Terminal()
     with bucket.fetched(source) as folder:
@@ -81,7 +81,7 @@ def verify(
         found = dict(bundle.changed_files(files, folder))
         if not found:
             console.say(f"{counted(len(files), 'file')} as they were published")
-            found = unlike_the_study(folder) or recompute(folder)
+            found = differences(folder)
         for name, text in found.items():
             console.say(f"{name}: {text}")
         if found:

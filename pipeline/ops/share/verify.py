@@ -39,7 +39,12 @@ from pipeline.tasks import registry
 from pipeline.tom.question import WhereQuestion
 
 
-def unlike_the_study(folder: Path) -> dict[str, str]:
+def differences(folder: Path) -> dict[str, str]:
+    """What of a bundle does not hold, by name: the data, or what follows from the answers."""
+    return _unlike_the_study(folder) or _recomputed(folder)
+
+
+def _unlike_the_study(folder: Path) -> dict[str, str]:
     """What is not what the study made, by name: by the digests of DVC, and by the belief engine.
 
     Digests can be forged with the rest; the gold answers of generated questions cannot, as the
@@ -94,7 +99,7 @@ def _otherwise(reading: Reading) -> str | None:
     return f"{example.answer!r}, where the engine finds {said!r}"
 
 
-def recompute(folder: Path) -> dict[str, str]:
+def _recomputed(folder: Path) -> dict[str, str]:
     """What files of a bundle say otherwise than what follows from its answers, by their names."""
     with TemporaryDirectory(prefix="tomrl-verify-") as name:
         root = Path(name)
