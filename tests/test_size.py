@@ -35,7 +35,7 @@ BUDGETS = {
     "pipeline/ops/driver": 186,
     "pipeline/ops/mirror": 959,
     "pipeline/ops/planning": 773,
-    "pipeline/ops/share": 688,
+    "pipeline/ops/share": 690,
     "pipeline/ops/verl": 2239,
     "pipeline/ops/vllm": 432,
     "pipeline/reward": 268,

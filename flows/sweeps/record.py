@@ -87,7 +87,6 @@ def sweep_names(home: Path) -> list[str]:
 
 
 def unfinished(home: Path, params: Params) -> list[SweepFolder]:
-    """The unfinished sweeps of this very study."""
     folders = [SweepFolder(home, name) for name in sweep_names(home)]
     return [each for each in folders if not each.sweep().ended and each.params() == params]
 

@@ -84,7 +84,6 @@ class Entry:
         ]
 
     def profile(self) -> str:
-        """Which faculties its answers show, in words."""
         return profile_text([each.as_json() for each in self.verdict.answers.profile])
 
 
@@ -110,7 +109,6 @@ def board_markdown(entries: Sequence[Entry]) -> str:
 
 
 def items_of_answers(answers: ForeignAnswers) -> list[Item]:
-    """Answers with their grades."""
     return items_of((each.example, each.response) for each in answers.read())
 
 

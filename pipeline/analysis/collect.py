@@ -95,7 +95,6 @@ def _is_made(base: Path) -> bool:
 
 
 def _of_base(kind: type[_OfModel], path: Path, key: str) -> _OfModel:
-    """A record of a base model."""
     made_by = f"base@{key}"
     return kind.read_of(_there(path, made_by), key, made_by)
 

@@ -50,7 +50,6 @@ def packed(results: Results, recorded: Recorded, samples: Samples, marked: Marke
 
 
 def packed_tables(tables: Sequence[Details]) -> str:
-    """Headings and rows of the long tables, packed."""
     return pack([[each.headings, *each.rows] for each in tables])
 
 
@@ -82,7 +81,6 @@ def contents(
 
 
 def _base(results: Results, recorded: Recorded, key: str) -> str | None:
-    """The cell whose answers are those before training."""
     result = results.cells[key]
     base = None if result.cell.combination is None else results.base_of(result).key
     return base if base in recorded.items else None

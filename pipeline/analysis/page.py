@@ -148,7 +148,6 @@ def _shown(figures: Mapping[str, str]) -> Iterator[tuple[str, str, Markup | None
 
 
 def _glossary(report: StudySummary) -> dict[str, str]:
-    """What the rules and minds do that the page names."""
     named = [each.by for each in report.verdicts] + [row.rule_name for row in report.rows]
     told = {name: what_it_does(name) for name in sorted({*filter(None, named), *MINDS})}
     return {name: does for name, does in told.items() if does}

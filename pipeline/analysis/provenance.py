@@ -33,7 +33,6 @@ def provenance(results: Results, root: Path) -> dict[str, str]:
 
 
 def _each(values: Iterable[object]) -> str:
-    """What occurs, each once, in order."""
     return ", ".join(dict.fromkeys(map(str, values)))
 
 

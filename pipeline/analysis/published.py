@@ -182,7 +182,6 @@ def _one(results: Results, figure: PublishedFigure) -> Sequence[CellResult]:
 
 
 def _missing_of(results: Results, figure: PublishedFigure) -> list[tuple[str, MissingCell]]:
-    """The cells of a figure's model that a partial report lacks."""
     missing = results.missing().items()
     return [(key, why) for key, why in missing if results.cells[key].cell.model == figure.model]
 
@@ -265,6 +264,5 @@ def _graded(cell: CellResult, figure: PublishedFigure, what: str = CORRECT) -> p
 
 
 def _percent(found: Estimate, less: float = 0.0) -> Estimate:
-    """An estimate less something, in percent."""
     value, low, high = (100 * (end - less) for end in (found.value, found.low, found.high))
     return replace(found, value=value, low=low, high=high)

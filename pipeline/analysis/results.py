@@ -80,7 +80,6 @@ class CellResult:
 
     @property
     def was_run(self) -> bool:
-        """Whether there are results of it."""
         return self.absent is None and self.missing is None
 
     def all_tasks(self) -> dict[str, TaskScores]:
@@ -207,7 +206,6 @@ class Results:
         return self.cards[result.cell.combination]
 
     def trained(self) -> list[TrainedResult]:
-        """The cells that were trained, in the study's order."""
         return [result for result in self.cells.values() if isinstance(result, TrainedResult)]
 
     def missing(self) -> dict[str, MissingCell]:
@@ -328,7 +326,6 @@ class Results:
 
     @cached_property
     def _marks(self) -> dict[tuple[str, str, tuple[str, ...]], Mark | None]:
-        """Marks that were computed, by column, model and training sets."""
         return {}
 
     def is_trained(self, task: str, cell: Cell) -> bool:

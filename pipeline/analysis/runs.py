@@ -97,7 +97,6 @@ def _versions(tags: Mapping[str, str]) -> list[str]:
 
 
 def _each(values: Iterable[str], between: str) -> str:
-    """What occurs, each once, in order."""
     return between.join(dict.fromkeys(filter(None, values)))
 
 

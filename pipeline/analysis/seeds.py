@@ -123,7 +123,6 @@ def validation_changes(several: Sequence[Group]) -> list[SeedChange]:
 
 
 def repeated(results: Results) -> list[Group]:
-    """The groups that have several seeds."""
     return [group for group in groups(results) if len(group.cells) > 1]
 
 

@@ -134,7 +134,6 @@ def _plain(content: BaseModel | None) -> JsonValue:
 
 
 def _common(contents: Iterable[BaseModel], without: Iterable[str] = ()) -> Settings:
-    """The settings that several cells share, field by field."""
     dumped = [content.model_dump(mode="json", exclude={*without}) for content in contents]
     return {name: _same([each[name] for each in dumped]) for name in dumped[0]} if dumped else {}
 

@@ -44,7 +44,6 @@ class CellSignature(Record):
         return f"{value:+.1f} points ({low:+.1f} to {high:+.1f})"
 
     def sentence(self) -> str:
-        """What it says."""
         where = f"{self.cell}: {self.task}" if self.task else self.cell
         return f"{where}: {self.name}: {self.what} {self.effect()}."
 

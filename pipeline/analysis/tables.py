@@ -42,7 +42,6 @@ class Table(Generic[Item]):
         self.numbers = {n for n, column in enumerate(self.shown) if column.number is not None}
 
     def lines(self, items: Iterable[Item]) -> list[Line]:
-        """The record of each item."""
         return [{column.name: column.of(item) for column in self.columns} for item in items]
 
     def texts(self, line: Line) -> tuple[str, ...]:
@@ -56,5 +55,4 @@ class Table(Generic[Item]):
 
 
 def percents(name: str) -> Callable[[Line], str]:
-    """The text of a column's share in percent."""
     return lambda line: percent(line[name])

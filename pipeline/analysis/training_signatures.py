@@ -133,6 +133,5 @@ def _change(results: Results, result: TrainedResult, columns: Sequence[str]) -> 
 
 
 def _beside_base(results: Results, result: TrainedResult, figure: str) -> Paired:
-    """A figure of all tasks, of the base model and after training."""
     both = results.paired(results.base_of(result), result)
     return side_by_side(both, results.params.suite.tasks, figure)

@@ -72,7 +72,6 @@ class CellVerdict(Record):
 
     @property
     def findable(self) -> str:
-        """What could have been found on its questions, in short."""
         return findable(self.found)
 
 

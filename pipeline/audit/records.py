@@ -108,7 +108,6 @@ class WonWithoutAnswer(Record):
 
     @property
     def cheat(self) -> Won:
-        """The best by the published rule."""
         return self.cheats[0]
 
     def best(self) -> dict[str, Won]:

@@ -27,7 +27,6 @@ class Plugin:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The modules that results depend on, with their imports."""
         return (self.module, *self.elsewhere)
 
 

@@ -145,7 +145,6 @@ def _base_entry(study: Study, key: str, seed: int) -> BaseEntry:
 
 
 def is_demonstrated(source: Source) -> TypeGuard[GeneratedSource]:
-    """The warm start draws demonstrations from this kind of source."""
     return isinstance(source, GeneratedSource) and source.train > 0
 
 

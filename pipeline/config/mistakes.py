@@ -27,7 +27,6 @@ class Mistake:
     text: str
 
     def within(self, *place: str | int) -> Mistake:
-        """The mistake relative to an enclosing section."""
         return Mistake((*place, *self.place), self.text)
 
 

@@ -108,7 +108,6 @@ class PublishedFigure(Section):
 
     @property
     def is_trained(self) -> bool:
-        """Whether it is of a trained model."""
         return self.combination is not None or self.of is not None
 
 

@@ -39,7 +39,6 @@ class Study(Section):
     grid: StudyGrid
 
     def algorithm(self, name: AlgorithmName) -> Algorithm:
-        """An algorithm of the grid with the study's settings, else its defaults."""
         return self.train.algorithms.get(name) or with_defaults(name)
 
     @property

@@ -157,7 +157,6 @@ class CompletionRows:
         return len(self.rows)
 
     def shape(self) -> tuple[int, int]:
-        """The key on which all tensor shapes of a pass depend."""
         return self.count, self.memory.width
 
     def go_on(self) -> None:

@@ -59,7 +59,6 @@ class Passes(Protocol):
 
 
 def announce(layers: nn.Module) -> None:
-    """Call a module's forward pre-hooks."""
     for hook in layers._forward_pre_hooks.values():
         hook(layers, ())
 

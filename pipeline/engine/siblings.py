@@ -58,7 +58,6 @@ def siblings_of(prompts: Sequence[Sequence[int]]) -> list[Siblings]:
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """Length of the common beginning, less than either length."""
     most = min(len(one), len(other)) - 1
     return next((n for n in range(most) if one[n] != other[n]), most)
 

@@ -160,7 +160,6 @@ def open_answers(
 
 
 def _named_rows(path: Path, naming: Naming, how: How, rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows under our names, each with its question."""
     for where, row in rows:
         for each in naming.rows(f"{path}, {where}", row):
             yield where, how.asked.joined(f"{path}, {where}", each) if how.asked else each

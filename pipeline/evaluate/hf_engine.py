@@ -39,7 +39,6 @@ SMALL_PRODUCT = 2**22
 
 
 def open_engine(place: EnginePlace) -> TransformersEngine:
-    """The engine of a model."""
     return TransformersEngine(place.model, place.work, place.batch, place.threads, place.precision)
 
 

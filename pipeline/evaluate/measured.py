@@ -54,7 +54,6 @@ def story_of(one: Example, other: Example) -> str:
 
 
 def both_right(examples: Sequence[Example], right: Sequence[bool]) -> ClusteredValues:
-    """Of each pair whether both of its members are answered right."""
     return _of_pairs(examples, pairs_of(examples), lambda one, other: right[one] and right[other])
 
 

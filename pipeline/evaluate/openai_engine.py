@@ -102,7 +102,6 @@ class TokenUsage:
 
 
 def open_engine(manifest: ApiManifest, root: Path, work: Path) -> OpenAiEngine:
-    """The engine of a model behind an address."""
     return OpenAiEngine(manifest, work)
 
 

@@ -31,7 +31,6 @@ class Scored:
 
     @property
     def right(self) -> bool:
-        """Whether the right option is the likeliest."""
         return self._first(self.logprobs) == self.answer
 
     @property

@@ -39,7 +39,6 @@ class Peak:
 
     @property
     def came_and_went(self) -> bool:
-        """Whether a gain came, and most of it went."""
         return came_and_went(self.gain, self.loss)
 
 

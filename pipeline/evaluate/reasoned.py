@@ -37,7 +37,6 @@ class Recounting:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The places that can be implied."""
         return self.told.story.places
 
     def edited(

@@ -87,7 +87,6 @@ class SampleScores(Record):
     pass_at: dict[str, float]
 
     def figures(self) -> dict[str, float]:
-        """What tables show, by its name there."""
         values = (self.mean.accuracy, self.pass_at[str(self.count)], self.majority.accuracy)
         return dict(zip(sample_figures(self.count), values, strict=True))
 
@@ -106,7 +105,6 @@ class OptionScores(Record):
     chance: float
 
     def figures(self) -> dict[str, float]:
-        """What tables show, by its name there."""
         return {OPTIONS: self.likeliest.accuracy, OPTIONS_BY_LENGTH: self.by_length.accuracy}
 
 

@@ -80,7 +80,6 @@ class Asked:
 
     @property
     def names(self) -> list[str]:
-        """The column of each question."""
         return [name for name, column in self.columns.items() for _ in column]
 
 

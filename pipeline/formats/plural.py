@@ -19,5 +19,4 @@ def points(value: float, low: float, high: float) -> str:
 
 
 def ends(low: float, high: float) -> str:
-    """The interval of a change, in points."""
     return f"{100 * low:+.1f} to {100 * high:+.1f}"

@@ -71,7 +71,6 @@ def read_table(path: Path) -> Iterator[Row]:
 
 
 def holds_texts(path: Path) -> bool:
-    """A folder with a text file for some response."""
     return path.is_dir() and any(_texts(path))
 
 
@@ -96,7 +95,7 @@ def is_absent(value: object) -> bool:
     """
     if isinstance(value, Real):
         return value != value
-    if type(value).__name__ == "NAType":  # pandas' own, which cannot be compared
+    if type(value).__name__ in ("NAType", "NaTType"):  # of pandas
         return True
     return value is None or (isinstance(value, str) and not value)
 

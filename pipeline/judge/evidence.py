@@ -73,7 +73,6 @@ class OrderEvidence:
 
     @property
     def deciding(self) -> list[AgainstRule]:
-        """The rules that are wrong often enough."""
         return [each for each in self.rules if each.decides]
 
     @property

@@ -281,7 +281,6 @@ def _two_faults(questions: Questions, held: _Held) -> Said | None:
 
 
 def answered_places(asked: Sequence[SurfaceQuestion], items: Sequence[Item]) -> list[int]:
-    """Index of each answer among the candidates of its question."""
     return [_place_said(each, item) for each, item in zip(asked, items, strict=True)]
 
 

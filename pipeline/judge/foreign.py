@@ -75,11 +75,9 @@ class ForeignAnswers:
         return cls(path, task, how, fit, reader.naming.told())
 
     def read(self, needed: Sequence[str] = NEEDED) -> list[AnsweredQuestion]:
-        """The answers."""
         return read_answers(self.path, self.task, needed, self.how)
 
     def judged(self, processes: int | None = None) -> JudgedFile:
-        """The verdict on them."""
         return judge_file(self.path, self.task, processes, self.how)
 
     def said(self) -> Iterator[str]:

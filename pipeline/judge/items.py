@@ -22,7 +22,6 @@ class Item:
     right: bool
 
     def says(self, answer: str) -> bool:
-        """The model gave this answer."""
         return _matches(self.extracted, replace(self.example, answer=answer))
 
 

@@ -41,17 +41,14 @@ class Fit:
 
     @property
     def task(self) -> str:
-        """The task whose grading rules go with it."""
         return self.benchmark if self._is_read else ANY
 
     @property
     def words(self) -> str:
-        """In whose words the stories are."""
         return self.benchmark if self._is_read else OTHER
 
     @property
     def _is_read(self) -> bool:
-        """Whether the parser reads more than stray stories."""
         return 2 * self.read >= self.of
 
 

@@ -55,7 +55,6 @@ class TaskVerdict(Record):
 
     @property
     def listed(self) -> list[dict[str, Any]]:
-        """Comparisons with the rules that are the same for every cell."""
         return [rule for rule in self.rules if rule["kind"] == LISTED]
 
     @property

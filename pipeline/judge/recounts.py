@@ -38,7 +38,6 @@ class Recounted:
 
     @property
     def made(self) -> int:
-        """Number of statements, including stated beliefs."""
         slots = sum(each.believed is not None for each in self.written)
         return sum(len(line.statements) for line in self.lines) + slots
 

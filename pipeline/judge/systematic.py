@@ -84,7 +84,6 @@ class ByHeart:
 
     @property
     def asked(self) -> bool:
-        """There are enough such questions to detect memorised structures."""
         return self.pairs >= FEWEST and self.reach <= SEEN
 
     @property

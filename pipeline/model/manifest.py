@@ -103,5 +103,4 @@ NO_WEIGHTS = "This model is behind an address, or recorded: checkpoints.json say
 
 
 def resolve(path: Path, weights: WeightsFolder, model: str) -> Path:
-    """The verified folder of the checkpoint to use."""
     return weights.get(Manifest.read_of(path, model, weights.made_by).used.digest)

@@ -107,7 +107,6 @@ class Case:
 
     @cached_property
     def copied(self) -> frozenset[Said]:
-        """Claims of the question itself."""
         return frozenset(claims_about(self.words.replace("(", "\n"), self.question, self.story))
 
 

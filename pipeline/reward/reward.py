@@ -60,7 +60,6 @@ class Preset(ABC):
     reads: ClassVar[tuple[str, ...]] = ()
 
     def is_right(self, grade: Grade) -> bool:
-        """The answer is right by the rule that the preset pays."""
         return grade.published if self.lenient else grade.strict
 
     @abstractmethod
@@ -77,7 +76,6 @@ class Preset(ABC):
         return Earned(0.0, 0.0)
 
     def applies_to(self, example: Example) -> bool:
-        """Everything that the preset pays for can be judged on an example."""
         return True
 
 

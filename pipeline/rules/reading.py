@@ -62,7 +62,6 @@ def read_all(examples: Sequence[Example]) -> list[Reading]:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Lower-case words in order."""
     return tuple(_WORD.findall(text.lower()))
 
 

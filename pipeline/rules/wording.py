@@ -143,7 +143,6 @@ class Wording:
         return cls(kept, model.fit(counts[:, kept], np.asarray(chosen)))
 
     def likely(self, counts: Any) -> np.ndarray:
-        """Log odds of each row."""
         odds: np.ndarray = self.model.decision_function(counts[:, self.kept])
         return odds
 

@@ -31,35 +31,28 @@ class Stage:
 
     @property
     def study(self) -> str:
-        """The name of the study."""
         return self.params.study.name
 
     @property
     def raw(self) -> Path:
-        """The folder of the study's acquired sources."""
         return self.data / "raw"
 
     @property
     def data(self) -> Path:
-        """The folder of the study's datasets."""
         return self.root / "data" / self.study
 
     @property
     def runs(self) -> Path:
-        """The folder of the study's deterministic results."""
         return self.root / "runs" / self.study
 
     @property
     def logs(self) -> Path:
-        """The folder of what differs from run to run."""
         return self.root / "logs" / self.study
 
     def weights_of(self, key: str) -> WeightsFolder:
-        """The folder of a cell's models."""
         return WeightsFolder(self._weights / key, f"train@{key}")
 
     def weights_of_base(self, key: str) -> WeightsFolder:
-        """The folder of a base model."""
         return WeightsFolder(self._weights / "base" / key, f"base@{key}")
 
     def start_of(self, cell: Cell) -> WeightsFolder:
@@ -94,32 +87,26 @@ class CellStage:
 
     @property
     def cell(self) -> Cell:
-        """The cell."""
         return self.stage.params.cell(self.key)
 
     @property
     def title(self) -> str:
-        """What people know it by."""
         return f"{self.stage.name} {self.key}"
 
     @property
     def results(self) -> Path:
-        """The folder of its deterministic results."""
         return self.stage.runs / self.key / self.stage.name
 
     @property
     def logs(self) -> Path:
-        """The folder of what differs from run to run."""
         return self.stage.logs / self.key / self.stage.name
 
     @property
     def checkpoints(self) -> Path:
-        """The manifest of the cell's models."""
         return self.stage.runs / self.key / "train" / "checkpoints.json"
 
     @property
     def weights(self) -> WeightsFolder:
-        """The folder of the cell's models."""
         return self.stage.weights_of(self.key)
 
 

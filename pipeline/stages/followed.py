@@ -70,7 +70,6 @@ class StageRun:
         self.say({"step": [stage, step, dict(values), at, dict(timing or {})]})
 
     def tags(self, values: Mapping[str, object]) -> None:
-        """Say tags."""
         self.say({"tags": dict(values)})
 
     def say(self, what: Row, *, first: bool = False) -> None:

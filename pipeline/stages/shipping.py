@@ -38,7 +38,6 @@ class ShippedModel:
 
     @property
     def steps(self) -> int:
-        """The number of optimiser steps that it takes."""
         assert isinstance(self.entry.model, TinyModel)
         return self.entry.model.warm_start.steps
 

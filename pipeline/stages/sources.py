@@ -66,7 +66,6 @@ def main(stage: Stage) -> None:
 
 
 def tasks_of(entry: DatasetEntry) -> set[str]:
-    """The tasks whose rows a dataset holds."""
     return {part.task for part in (*entry.train, *entry.validation)}
 
 
@@ -92,7 +91,6 @@ def _digest(stage: Stage, source: str) -> str | None:
 
 
 def _rules_of(task: str) -> str:
-    """The digest of the code that reads and grades a task's rows."""
     return digest_of(own_code([registry.module_of(task)]))[:16]
 
 

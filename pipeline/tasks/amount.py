@@ -171,7 +171,6 @@ def _braced(found: re.Match[str]) -> str:
 
 
 def _bare(text: str) -> str:
-    """Strip powers of units, degrees and "about" from an expression."""
     text = spelled(_set(text)).strip(_AROUND).rstrip(_AFTER)
     text = _ABOUT.sub("", _DEGREES.sub("", _EXACTLY.sub("", text)).strip())
     return _SQUARE.sub("", text.translate(_CURRENCIES))

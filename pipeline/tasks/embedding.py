@@ -37,7 +37,6 @@ class Embedder:
     model: PreTrainedModel
 
     def similarity(self, one: str, other: str) -> float:
-        """Cosine similarity."""
         pairs = zip(self._embed(one), self._embed(other), strict=True)
         return sum(a * b for a, b in pairs)
 

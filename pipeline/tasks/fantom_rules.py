@@ -67,7 +67,6 @@ def kind(example: Example) -> str:
 
 
 def reads(example: Example) -> tuple[str, ...]:
-    """Fields of an example that grading reads beside the answer."""
     return ("answer_kind", *_READS[kind(example)])
 
 

@@ -158,6 +158,5 @@ def module_of(name: str) -> str:
 
 
 def all_tasks() -> tuple[Task, ...]:
-    """Every registered task, by name."""
     _load()
     return tuple(_TASKS[name] for name in sorted(_TASKS))

@@ -49,7 +49,6 @@ class Language:
         return self.parse(self.in_full(text), self.objects(text, hint))
 
     def objects(self, text: str, hint: str) -> tuple[str, ...]:
-        """The object in the hint, for languages that need it."""
         return object_of(hint, text) if self.needs_object else ()
 
     def rules_named(self, name: str) -> Rules:

@@ -142,7 +142,6 @@ class Written:
     step: Step | None = None
 
     def told(self, line: Line) -> str:
-        """Another line in the same form."""
         return str(line) if self.step is None else self.step.told(line)
 
 

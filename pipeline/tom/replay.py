@@ -102,7 +102,6 @@ class Replay:
         )
 
     def _fact(self, thing: str, value: str | None, aspect: str) -> None:
-        """Record a change of the world that nobody learns about."""
         self.observations.append(Observation(self.moment, thing, value, _NOBODY, aspect=aspect))
 
     def _enter(self, agents: tuple[str, ...], room: str) -> None:

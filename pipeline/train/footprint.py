@@ -52,7 +52,6 @@ class MemoryPlan:
         return round(lasting + passing + slack) + self.libraries
 
     def rows(self) -> list[tuple[str, int]]:
-        """Every item with its bytes, and the peak."""
         items = [(field.name, getattr(self, field.name)) for field in fields(self)]
         return [*items, ("peak", self.peak)]
 

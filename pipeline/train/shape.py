@@ -37,7 +37,6 @@ class Shape:
         return layer * self.num_hidden_layers
 
     def adapters(self, rank: int) -> int:
-        """Number of parameters of LoRA's adapters on all of these."""
         return sum(rank * (inputs + outputs) for inputs, outputs in self.linear)
 
     @property

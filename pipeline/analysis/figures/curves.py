@@ -52,7 +52,6 @@ def training_curves(results: Results) -> Figure:
 
 
 def _measured(group: Group) -> set[str]:
-    """The figures that say something of a training."""
     found = {name for result in group.cells for row in result.curve for name in row}
     imitates = not group.cells[0].cell.algorithm.samples
     return found - ({"length_mean"} if imitates else {"loss"})

@@ -65,6 +65,5 @@ class Entry(Record):
     effects: list[Effect]
 
     def texts(self) -> tuple[str, ...]:
-        """The texts of its line."""
         why = f"{self.why}; needs {self.needs}" if self.word == "not run" else self.why
         return (self.id, self.source, self.says, self.word, why)

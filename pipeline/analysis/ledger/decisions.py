@@ -128,7 +128,6 @@ def one_at_most(parts: Sequence[Decision]) -> Decision:
 
 
 def turned(part: Decision) -> Decision:
-    """The decision on the contrary."""
     other: dict[Word, Word] = {"supported": "contradicted", "contradicted": "supported"}
     return part.model_copy(update={"word": other.get(part.word, part.word)})
 

@@ -132,7 +132,6 @@ class AskedModel:
 
     @cached_property
     def answered(self) -> frozenset[str]:
-        """The columns that it answered."""
         return frozenset(self.grades["column"].unique())
 
 

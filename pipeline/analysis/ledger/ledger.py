@@ -37,7 +37,6 @@ def re_runs_a_paper(paper: str | None) -> bool:
 
 
 def entries(evidence: Evidence) -> list[Entry]:
-    """Every claim with what evidence decides of it."""
     return [claim.decided(evidence) for claim in claims()]
 
 

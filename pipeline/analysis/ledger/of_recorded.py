@@ -109,6 +109,5 @@ def recorded_grades(items: list[Item]) -> pd.DataFrame:
 
 
 def of_order(items: list[Item], order: int) -> Estimate:
-    """Accuracy at a belief order."""
     asked = [item for item in items if item.example.order == order]
     return share([item.right for item in asked], [item.example.story_id for item in asked])

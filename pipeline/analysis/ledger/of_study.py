@@ -178,7 +178,6 @@ def judged_of(found: TaskVerdict) -> TopicVerdict:
 
 
 def _others(found: Estimate) -> Estimate:
-    """The share of all others."""
     return replace(found, value=1 - found.value, low=1 - found.high, high=1 - found.low)
 
 

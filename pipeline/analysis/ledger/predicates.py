@@ -167,7 +167,6 @@ def asked_alike(test: Test, who: Who) -> Test:
 
 
 def every(tests: Iterable[Test]) -> Test:
-    """All of some tests hold."""
     parts = tuple(tests)
     return lambda evidence: all_hold([part(evidence) for part in parts])
 
@@ -179,13 +178,11 @@ def some(tests: Iterable[Test]) -> Test:
 
 
 def no_two(tests: Iterable[Test]) -> Test:
-    """One of some tests holds at most."""
     parts = tuple(tests)
     return lambda evidence: one_at_most([part(evidence) for part in parts])
 
 
 def not_(test: Test) -> Test:
-    """The contrary."""
     return lambda evidence: turned(test(evidence))
 
 

@@ -78,7 +78,6 @@ def attempts_folder(root: Path) -> Path:
 
 
 def _names(root: Path) -> list[str]:
-    """The attempts that have left something, in order."""
     folder = attempts_folder(root)
     return sorted(path.name for path in folder.glob("*-*"))
 

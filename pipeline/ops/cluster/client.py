@@ -50,7 +50,6 @@ class Address:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that authenticate a request."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     @property

@@ -140,7 +140,6 @@ class Clock:
     _looked: float = field(default_factory=time.monotonic)
 
     def begin(self) -> None:
-        """Go on from now, with another attempt."""
         self._looked, self.waits = time.monotonic(), False
 
     def is_over(self) -> bool:

@@ -51,7 +51,6 @@ class TrainingSpec(Record):
 
     @property
     def kept(self) -> WeightsFolder:
-        """Where the job keeps trained models and its result."""
         return WeightsFolder(Path(self.state) / "kept", f"train@{self.key}")
 
     def start(self) -> Path:
@@ -85,7 +84,6 @@ class JobResult(Record):
 
 
 def say(kind: str, text: str) -> None:
-    """Tell the stage something."""
     # In one piece, and on a line of its own: Ray's thread prints what the workers say meanwhile.
     print(f"\n{kind}{' '.join(text.split())}\n", end="", flush=True)
 

@@ -193,7 +193,6 @@ class _Attempt:
         return last if last.startswith(_MISSING) else ""
 
     def verdict(self, ended: JobEnd) -> Diagnosis | None:
-        """What is to be done about its failure."""
         return self.rules.judge([*self.lines, *ended.message.splitlines()])
 
 

@@ -17,7 +17,6 @@ from pipeline.stages.report import write
 
 
 def partial_folder(home: Path, study: str) -> Path:
-    """The folder of the partial report of a study."""
     return home / "logs" / study / "partial"
 
 

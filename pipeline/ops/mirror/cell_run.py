@@ -29,7 +29,6 @@ _PARENT = "mlflow.parentRunId"
 
 
 def _start(cell: Cell) -> str | None:
-    """Key of the cell whose weights a trained cell starts from."""
     return cell.starts_from if isinstance(cell, TrainedCell) else None
 
 

@@ -37,7 +37,6 @@ class Done:
 
     @property
     def folder(self) -> Path:
-        """The folder of its results."""
         return self.root / "runs" / self.params.study.name / self.key / self.stage
 
     @property
@@ -47,7 +46,6 @@ class Done:
 
     @property
     def made_by(self) -> str:
-        """The name of the DVC stage."""
         return f"{self.stage}@{self.key}"
 
     @cached_property

@@ -41,7 +41,6 @@ class LoggedCheckpoint:
     tags: Mapping[str, str] = field(default_factory=dict)
 
     def identity(self) -> dict[str, str]:
-        """The tags that it is found by."""
         return {name: str(getattr(self, name)) for name in _IDENTITY}
 
 

@@ -230,7 +230,6 @@ class _Planner:
             yield self._questions[name], Lengths.within(PROMPT_TOKENS, check.max_new_tokens)
 
     def _run(self, cell: TrainedCell, schedule: Schedule) -> TrainingWork:
-        """A training run, with its validations."""
         asked = self._asked_while_training(cell, schedule)
         return run_of(cell.train, cell.algorithm, schedule.total, asked)
 
@@ -238,7 +237,6 @@ class _Planner:
         return Schedule.of(cell.train, count_rows(self._params, cell, self._root))
 
     def _asked_while_training(self, cell: TrainedCell, schedule: Schedule) -> int:
-        """How many questions of validations are answered in a training run."""
         data, steps = self._params.dataset[cell.combination], range(schedule.total + 1)
         validated = sum(_rows(self._params, part, None) for part in data.validation)
         return validated * sum(map(schedule.validates, steps))

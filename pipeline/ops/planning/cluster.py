@@ -46,7 +46,6 @@ class Pool(Section):
 
     @property
     def accelerators(self) -> int:
-        """Those of all nodes."""
         return self.nodes * self.gpus
 
     @property

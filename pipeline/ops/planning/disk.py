@@ -48,5 +48,4 @@ def weights(shape: Shape, recipe: Train, models: int = 2) -> int:
 
 
 def responses(questions: int, answer_tokens: int) -> int:
-    """The bytes of recorded responses and grades."""
     return questions * (answer_tokens * _PER_TOKEN + _OF_A_GRADE)

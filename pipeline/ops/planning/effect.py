@@ -49,7 +49,6 @@ class Needed:
     seeds: int
 
     def as_json(self) -> dict[str, float]:
-        """All of it."""
         return asdict(self)
 
 

@@ -53,12 +53,10 @@ class Lengths:
 
     @classmethod
     def within(cls, most_prompt: int, most_answer: int) -> Lengths:
-        """The assumed lengths within a recipe's limits."""
         return cls(min(most_prompt, PROMPT_TOKENS), min(most_answer, ANSWER_TOKENS))
 
     @property
     def all(self) -> int:
-        """The tokens of both."""
         return self.prompt + self.answer
 
 
@@ -128,7 +126,6 @@ def update_operations(shape: Shape, run: TrainingWork) -> float:
 
 
 def answer_operations(shape: Shape, questions: int, lengths: Lengths) -> float:
-    """The operations of answering questions once."""
     return 2.0 * shape.parameters * questions * lengths.all
 
 

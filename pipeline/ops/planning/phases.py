@@ -50,7 +50,6 @@ class Phases:
 
     @property
     def sum(self) -> float:
-        """The hours of all phases."""
         return self.prefill + self.decode + self.update
 
 

@@ -32,12 +32,10 @@ class PlannedCell:
 
     @property
     def key(self) -> str:
-        """Its key."""
         return self.plan.key
 
     @property
     def stages(self) -> dict[str, StagePlan]:
-        """Its stages in their order."""
         return dict(self.plan.pools[self.pool])
 
     @property
@@ -47,17 +45,14 @@ class PlannedCell:
 
     @property
     def hours(self) -> dict[str, float]:
-        """The hours of each stage."""
         return {name: stage.hours for name, stage in self.stages.items()}
 
     @property
     def gpu_hours(self) -> float:
-        """The accelerator-hours of all stages."""
         return _work(self.stages)
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The stages whose hours were measured on this checkout."""
         return tuple(name for name, stage in self.stages.items() if stage.measured)
 
 
@@ -87,7 +82,6 @@ class StudyPlan:
 
     @property
     def makespan(self) -> float:
-        """Hours until all is done."""
         return self.scheduled + self.around
 
     @property
@@ -98,12 +92,10 @@ class StudyPlan:
 
     @property
     def gpu_hours(self) -> float:
-        """The accelerator-hours of all cells."""
         return sum(cell.gpu_hours for cell in self.cells)
 
     @property
     def cost(self) -> float:
-        """Dollars for these."""
         return sum(map(self.cost_of, self.cells))
 
     @property
@@ -113,7 +105,6 @@ class StudyPlan:
         return self.makespan * sum(pool.accelerators * pool.price for pool in pools)
 
     def cost_of(self, cell: PlannedCell) -> float:
-        """Dollars for the accelerator-hours of a cell."""
         return cell.gpu_hours * self.cluster.pools[cell.pool].price
 
     def as_json(self) -> dict[str, Any]:

@@ -65,7 +65,6 @@ def _parts(params: Params) -> Iterator[str]:
 
 
 def listed(files: Mapping[str, str]) -> str:
-    """The list of a bundle with these files."""
     lines = "".join(f"{digest}  {name}\n" for name, digest in files.items())
     return f"{_VERSION} {digest_of(lines)}\n{lines}"
 
@@ -131,7 +130,6 @@ def signer(folder: Path) -> str | None:
 
 
 def fingerprint(key: Path) -> str:
-    """The fingerprint of a public key."""
     wrong = f"--signer {key}: cannot be read; name a public key"
     return _ssh_keygen(wrong, "-l", "-f", str(key)).split()[1]
 

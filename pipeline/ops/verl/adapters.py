@@ -19,7 +19,6 @@ _META = "lora_train_meta.json"
 
 
 def is_adapted(weights: Iterable[str]) -> bool:
-    """Whether weights of these names have adapters among them."""
     return any(name.endswith(_UP) for name in weights)
 
 

@@ -98,7 +98,6 @@ def _sequences_at_once(recipe: Train, placement: Placement) -> tuple[int, int]:
 
 
 def _divisor(count: int, most: int) -> int:
-    """The largest divisor of a number up to a bound."""
     return next(size for size in range(min(count, most), 0, -1) if count % size == 0)
 
 

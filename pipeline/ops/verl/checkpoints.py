@@ -37,7 +37,6 @@ _LATEST = "latest_checkpointed_iteration.txt"
 
 
 def whole_steps(state: State) -> list[int]:
-    """The steps whose checkpoints are whole, in order."""
     return sorted(_step(probe.parent) for probe in state.checkpoints.glob(f"global_step_*/{PROBE}"))
 
 
@@ -126,7 +125,6 @@ def thin(state: State, history: History) -> None:
 
 
 def policy_folder(checkpoint: Path) -> Path:
-    """The folder of the policy's shards."""
     actor = checkpoint / "actor"
     return actor if actor.is_dir() else checkpoint
 

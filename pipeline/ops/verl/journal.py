@@ -19,7 +19,6 @@ class StepJournal:
         self.history = History(steps=tuple(steps))
 
     def keep_until(self, step: int) -> None:
-        """Forget what lies after a step."""
         self.history = self.history.until(step)
         write_text(self.path, "".join(f"{s.line}\n" for s in self.history.steps))
 
@@ -38,7 +37,6 @@ class LoggedStep(BaseModel):
 
     @property
     def figures(self) -> dict[str, float]:
-        """The numbers by verl's names."""
         return {n: v for n, v in self.data.items() if isinstance(v, int | float)}
 
 

@@ -44,12 +44,10 @@ class State(JobAttempt):
 
     @property
     def tokenizer(self) -> Path:
-        """The folder of the tokenizer that verl shows prompts with."""
         return self.folder / "tokenizer"
 
     @property
     def validation(self) -> Path:
-        """The folder of verl's validation responses."""
         return self.folder / "validation"
 
     @property
@@ -59,7 +57,6 @@ class State(JobAttempt):
 
     @property
     def steps(self) -> Path:
-        """The journal of finished steps, of all attempts."""
         return self.folder / "steps.jsonl"
 
     @property
@@ -68,5 +65,4 @@ class State(JobAttempt):
         return self.folder / "kept.json"
 
     def step(self, step: int) -> Path:
-        """Verl's checkpoint after a step."""
         return self.checkpoints / f"global_step_{step}"

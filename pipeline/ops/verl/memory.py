@@ -24,7 +24,6 @@ def with_margin(items: dict[str, int]) -> int:
 
 
 def longest(recipe: Train) -> int:
-    """The tokens of the longest sequence that a recipe allows."""
     return recipe.max_prompt_tokens + recipe.max_new_tokens
 
 

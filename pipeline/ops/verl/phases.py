@@ -74,7 +74,6 @@ class Placement:
 
     @property
     def ranks(self) -> int:
-        """The number of accelerators in all."""
         return self.nodes * self.gpus
 
     @property
@@ -89,22 +88,18 @@ class Placement:
 
     @property
     def phases(self) -> dict[str, dict[str, int]]:
-        """What an accelerator holds, by phase."""
         return {"update": self.update, "scoring": self.scoring, "sampling": self.rollout}
 
     @property
     def peaks(self) -> dict[str, int]:
-        """The bytes held in each phase, margin included."""
         return {phase: with_margin(items) for phase, items in self.phases.items()}
 
     @property
     def peak(self) -> int:
-        """The most bytes held, margin included."""
         return max(self.peaks.values())
 
     @property
     def fits(self) -> bool:
-        """Whether all phases fit."""
         return self.peak <= self.capacity
 
     def describe(self) -> str:

@@ -67,7 +67,6 @@ class Size(Section):
 
     @property
     def parameters(self) -> int:
-        """The parameters of the largest model that it is for."""
         return QWEN25[self.model].parameters
 
     def holds(self, shape: Shape) -> bool:

@@ -36,7 +36,6 @@ IMITATION = Trainer("verl.trainer.sft_trainer_ray", "sft_trainer_engine", ("mode
 
 
 def trainer_of(algorithm: Algorithm) -> Trainer:
-    """The trainer of an algorithm."""
     return IMITATION if isinstance(algorithm, Sft) else RL
 
 

@@ -138,6 +138,5 @@ class VerlTraining:
 
 
 def _settings(cell: TrainedCell) -> Settings:
-    """What the result depends on."""
     anywhere = {"train": {"cluster": _PLACE | _PATIENCE}}
     return cell.model_dump(mode="json", include=_MADE_BY, exclude=anywhere)

@@ -191,7 +191,6 @@ def former_(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def moment(sentence: Sentence, token: Token, index: int) -> None:
-    """ "At this point"."""
     if sentence.clause.preposition is Role.IN:
         sentence.former = True
 
@@ -201,7 +200,6 @@ def final_(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def now_(sentence: Sentence, token: Token, index: int) -> None:
-    """A word for the present of the response."""
     sentence.former = False
 
 

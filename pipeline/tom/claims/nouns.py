@@ -280,5 +280,4 @@ def invented(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def respectively(sentence: Sentence, token: Token, index: int) -> None:
-    """Pairs believers and places in order."""
     sentence.respective = True

@@ -61,7 +61,6 @@ class Fact:
 
     @property
     def key(self) -> str:
-        """The topic that the engine follows."""
         return f"{self.speaker} on {self.subject.topic}"
 
     def words(self, template: str) -> str:
