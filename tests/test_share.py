@@ -84,7 +84,7 @@ def test_transformers_gives_the_recorded_answers(study: Path) -> None:
     for word in ("license: apache-2.0", "## Verdict", "answers follow", "rule baseline", "GRPO"):
         assert word.lower() in card.lower()
     scores = read_json(study / "runs/mini/nano-hi/evaluate/metrics.json")["tasks"]
-    told = {each.dataset_type: each.metric_value for each in ModelCard(card).data.eval_results}
+    told = {e.dataset_type: e.metric_value for e in vars(ModelCard(card).data)["eval_results"]}
     assert told == {name: round(scores[name]["accuracy"], 4) for name in (*suite, "arithmetic")}
     usage = card.partition("```python\n")[2].partition("```")[0]
     printed = io.StringIO()
