@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks.quoted.table import made_on, table, whole, with_ends
 from pipeline.analysis.answer import counts
 from pipeline.analysis.ledger.ledger import HEADINGS
+from pipeline.analysis.ledger.of_recorded import STEPS
 from pipeline.formats.foreign import markdown_table
 from pipeline.formats.plural import percent, points
 from pipeline.judge.answers import followed
@@ -139,59 +140,90 @@ def _theirs(model: Found) -> str:
 
 def field_text(found: Found) -> str:
     """What models beside each other show, in sentences."""
-    models = {(each["model"], each["step"]): each for each in found["models"]}
-    lead = {
-        (each["one"], each["step"], each["other"], each["other_step"], each["order"]): _lead(each)
-        for each in found["compared"]
-    }
+    sentences = (_checkpoints, _smallest, _difficulty, _claims, _step_by_step, _tomi)
+    return "".join(f"- {each(found)}\n" for each in sentences)
+
+
+def _checkpoints(found: Found) -> str:
+    name, large, (first, *_, last) = "7B-1M", "7B", STEPS
+    series = ", ".join(f"{100 * _model(found, name, s)['all']['value']:.1f}" for s in STEPS)
+    return (
+        f"**The published accuracy of {name} is that of its last checkpoint**: {series} % at steps "
+        f"{', '.join(map(str, STEPS))} ({_lead(found, (name, last), (name, first))} from the first "
+        f"to the last). Against {large} it is {_lead(found, (name, first), (large, first))} at "
+        f"step {first}, and {_lead(found, (name, last), (large, last))} at {last}."
+    )
+
+
+def _smallest(found: Found) -> str:
+    small, api = ("0.5B", STEPS[-1]), ("GPT-4o", 0)
+    model = _model(found, *small)
+    return (
+        f"**0.5B after RL is as accurate as GPT-4o, and answers differently**: "
+        f"{_lead(found, small, api)} on all questions, {_lead(found, small, api, 0)} on where the "
+        f"object really is. Its answers follow {followed(model['answers'], model['by'])}, and its "
+        f"reasoning is {model['reasoning']}."
+    )
+
+
+def _difficulty(found: Found) -> str:
     trained = [each for each in found["models"] if each["kind"] == "rl"]
     others = [each for each in found["models"] if each["kind"] in ("address", "2023")]
     turned, never = (sum(map(_turned, each)) for each in (trained, others))
-    series = ", ".join(f"{100 * models['7B-1M', s]['all']['value']:.1f}" for s in (700, 750, 800))
-    heeded = "; ".join(
-        f"{called} {_of(_faculty(models[key], 'sight alone') or NOT_ASKED)}"
-        for called, key in {
-            "7B before RL": ("7B", 0),
-            "7B-1M before": ("7B-1M", 0),
-            "GPT-4o": ("GPT-4o", 0),
-            "7B after": ("7B", 800),
-            "7B-1M after": ("7B-1M", 800),
-        }.items()
-    )
-    small, tomi = models["0.5B", 800], found["tomi"]
-    by_steps = "{0}, step by step"
-    gpt, claude = "GPT-4, 2023", "Claude-instant, 2023"
     return (
-        "\n".join(
-            [
-                "- **The published accuracy of 7B-1M is that of its last checkpoint**: "
-                f"{series} % at steps 700, 750 and 800 "
-                f"({lead['7B-1M', 800, '7B-1M', 700, None]} from 700 to 800). Against 7B it is "
-                f"{lead['7B-1M', 700, '7B', 700, None]} at step 700, and "
-                f"{lead['7B-1M', 800, '7B', 800, None]} at 800.",
-                "- **0.5B after RL is as accurate as GPT-4o, and answers differently**: "
-                f"{lead['0.5B', 800, 'GPT-4o', 0, None]} on all questions, "
-                f"{lead['0.5B', 800, 'GPT-4o', 0, 0]} on where the object really is. Its answers "
-                f"follow {followed(small['answers'], small['by'])}, and its reasoning is "
-                f"{small['reasoning']}.",
-                "- **Difficulty turns round under RL**: questions of order 4 are answered better than "
-                f"those of order 1 by {turned} of {len(trained)} checkpoints, and by {never} of "
-                f"{len(others)} answers of models that were not trained on them.",
-                f"- **Claims**: of the questions whose answer depends on a claim, answered so: {heeded}"
-                ". 30 are needed before the verdict speaks of this faculty.",
-                "- **Step by step in 2023**: GPT-4 "
-                f"{lead[by_steps.format(gpt), 0, gpt, 0, None]}, Claude-instant "
-                f"{lead[by_steps.format(claude), 0, claude, 0, None]}.",
-                f"- **ToMi**: of {tomi['wrong']} second-order errors of GPT-4 (of {tomi['asked']} "
-                f"questions), {tomi['wrong_and_contradicted']} are on questions whose label the belief "
-                f"engine contradicts; there are {tomi['contradicted']} of these.",
-            ]
-        )
-        + "\n"
+        "**Difficulty turns round under RL**: questions of order 4 are answered better than those "
+        f"of order 1 by {turned} of {len(trained)} checkpoints, and by {never} of {len(others)} "
+        "answers of models that were not trained on them."
     )
 
 
-def _lead(compared: Found) -> str:
+def _claims(found: Found) -> str:
+    asked = {
+        **{f"{name} before RL": (name, 0) for name in ("7B", "7B-1M")},
+        "GPT-4o": ("GPT-4o", 0),
+        **{f"{name} after it": (name, STEPS[-1]) for name in ("7B", "7B-1M")},
+    }
+    heeded = "; ".join(
+        f"{called} {_of(_faculty(_model(found, *which), 'sight alone') or NOT_ASKED)}"
+        for called, which in asked.items()
+    )
+    return (
+        f"**Claims**: of the questions whose answer depends on a claim, answered so: {heeded}. 30 "
+        "are needed before the verdict speaks of this faculty."
+    )
+
+
+def _step_by_step(found: Found) -> str:
+    told = (
+        f"{name} {_lead(found, (f'{name}, 2023, step by step', 0), (f'{name}, 2023', 0))}"
+        for name in ("GPT-4", "Claude-instant")
+    )
+    return f"**Step by step in 2023**: {', '.join(told)}."
+
+
+def _tomi(found: Found) -> str:
+    tomi = found["tomi"]
+    return (
+        f"**ToMi**: of {tomi['wrong']} second-order errors of GPT-4 (of {tomi['asked']} "
+        f"questions), {tomi['wrong_and_contradicted']} are on questions whose label the belief engine "
+        f"contradicts; there are {tomi['contradicted']} of these."
+    )
+
+
+def _model(found: Found, name: str, step: int) -> Found:
+    return next(e for e in found["models"] if (e["model"], e["step"]) == (name, step))
+
+
+def _lead(
+    found: Found, one: tuple[str, int], other: tuple[str, int], order: int | None = None
+) -> str:
+    """How far one model is ahead of another, which was compared with it."""
+    keys = ("one", "step", "other", "other_step", "order")
+    compared = next(
+        each
+        for each in found["compared"]
+        if tuple(each[key] for key in keys) == (*one, *other, order)
+    )
     lead = compared["lead"]
     ends = points(lead["value"], lead["low"], lead["high"])
     return f"{ends} points, p = {compared['p_value']:.2g}"
