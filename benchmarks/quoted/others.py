@@ -205,8 +205,8 @@ def _tomi(found: Found) -> str:
     tomi = found["tomi"]
     return (
         f"**ToMi**: of {tomi['wrong']} second-order errors of GPT-4 (of {tomi['asked']} "
-        f"questions), {tomi['wrong_and_contradicted']} are on questions whose label the belief engine "
-        f"contradicts; there are {tomi['contradicted']} of these."
+        f"questions), {tomi['wrong_and_contradicted']} are on questions whose label the belief "
+        f"engine contradicts; there are {tomi['contradicted']} of these."
     )
 
 
