@@ -214,7 +214,8 @@ def tomi(mirror: Path) -> dict[str, Any]:
     kinds = pd.read_csv(path, dtype=str)["question_type"]
     pairs = zip(items, kinds, strict=True)
     second = [item for item, kind in pairs if kind.startswith("second_order")]
-    contradicted = set(Questions.of(e := [i.example for i in second]).contradicted(e))
+    asked = [item.example for item in second]
+    contradicted = set(Questions.of(asked).contradicted(asked))
     wrong = {place for place, item in enumerate(second) if not item.right}
     return {
         "asked": len(second),

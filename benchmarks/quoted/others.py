@@ -89,14 +89,12 @@ SHOWN = {
 }
 """The faculties that the table shows, by the mind that lacks each."""
 
-NOT_ASKED = {"value": 0.0, "count": 0}
-
 
 def recorded_table(models: Sequence[Found]) -> str:
     """The verdict on each of the recorded models, with the profile."""
 
     def faculty(mind: str) -> Callable[[Found], str]:
-        return lambda each: _of(found) if (found := _faculty(each, mind)) else "-"
+        return lambda each: _of(_faculty(each, mind))
 
     columns = {
         "model": lambda each: each["model"],
@@ -184,7 +182,7 @@ def _claims(found: Found) -> str:
         **{f"{name} after it": (name, STEPS[-1]) for name in ("7B", "7B-1M")},
     }
     heeded = "; ".join(
-        f"{called} {_of(_faculty(_model(found, *which), 'sight alone') or NOT_ASKED)}"
+        f"{called} {_of(_faculty(_model(found, *which), 'sight alone'))}"
         for called, which in asked.items()
     )
     return (
@@ -238,9 +236,9 @@ def _faculty(model: Found, mind: str) -> Found | None:
     return next((part["whole"] for part in model["profile"] if part["without"] == mind), None)
 
 
-def _of(found: Found) -> str:
+def _of(found: Found | None) -> str:
     """How many answers show a faculty, of how many that ask for it."""
-    return f"{round(found['value'] * found['count'])} of {found['count']}"
+    return "-" if found is None else f"{round(found['value'] * found['count'])} of {found['count']}"
 
 
 def _copied(found: Found) -> str:

@@ -121,14 +121,13 @@ def params_text(study: Study) -> str:
         f"# The study {study.name}: written by `tomrl study use {study.name}`.\n"
         "# Edit it, or try a change with `dvc exp run -S KEY=VALUE`: train.steps=20 is for all\n"
         "# cells, ++cells.CELL.train.steps=20 for one.\n"
-        f"{_DIGEST}\n"
     )
     entries = {
         "combos": list(params.dataset),
         "models": {key: entry.inputs for key, entry in params.base.items()},
         "cells": {key: _line(params, cell) for key, cell in params.cells.items()},
     }
-    return _signed(head + write_yaml(study.model_dump(mode="json")) + _entries_text(entries))
+    return _text(head, study.model_dump(mode="json"), entries)
 
 
 def is_as_written(path: Path, data: bytes) -> bool:
@@ -140,11 +139,11 @@ def is_as_written(path: Path, data: bytes) -> bool:
     return f"{_DIGEST} {digest_of(parse_yaml(path, data).content)}".encode() in data.splitlines()
 
 
-def _signed(text: str) -> str:
-    """The text of ``params.yaml`` with the digest of what it holds in its head."""
-    digest = digest_of(parse_yaml(Path("params.yaml"), text.encode()).content)
-    lines = text.splitlines(keepends=True)
-    return "".join(f"{_DIGEST} {digest}\n" if each.startswith(_DIGEST) else each for each in lines)
+def _text(head: str, study: Mapping[str, Any], entries: Mapping[str, Any]) -> str:
+    """The text of ``params.yaml``, with the digest of what it holds below its head."""
+    digest = digest_of({**study, **entries})
+    body = write_yaml(study) + write_yaml(dict(entries), flow=None)
+    return f"{head}{_DIGEST} {digest}\n{body}"
 
 
 def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
@@ -169,19 +168,16 @@ def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
         section[name] = given[name]
     entries = {name: content.pop(name) for name in _ENTRIES if name in content}
     lines = data.decode().splitlines(keepends=True)
-    head = "".join(takewhile(lambda line: line.startswith("#"), lines))
-    written = head + write_yaml(content)
+    head = [*takewhile(lambda line: line.startswith("#"), lines)]
+    written = "".join(head) + write_yaml(content)
     study = check_document(path, parse_yaml(path, written.encode()), Study)
     if isinstance(models := entries.get("models"), dict):
         base = expand(study).base
         models.update({key: base[key].inputs for key in models if key in base})
-    text = written + _entries_text(entries)
+    kept = "".join(line for line in head if not line.startswith(_DIGEST))
+    text = _text(kept, content, entries)
     parse_params(path, text.encode())
-    return _signed(text)
-
-
-def _entries_text(entries: Mapping[str, Any]) -> str:
-    return write_yaml(dict(entries), flow=None)
+    return text
 
 
 def _line(params: Params, cell: Cell) -> dict[str, str]:

@@ -27,7 +27,7 @@ from pipeline.config.params_file import (
 from pipeline.config.study_files import find_study, study_files
 from pipeline.config.yaml_file import parse_yaml, read_bytes
 from pipeline.formats.files import write_text
-from pipeline.formats.nested import flatten
+from pipeline.formats.nested import differing
 
 
 def use_study(root: Path, name: str, model: Path | None = None) -> Path:
@@ -74,10 +74,9 @@ def _edits(root: Path, path: Path, data: bytes) -> str:
     if name not in study_files(root):
         return f"it holds study {name!r}, which is not in studies/"
     study: Any = parse_yaml(path, params_text(find_study(root, name)).encode()).content
-    one, other = dict(flatten(found)), dict(flatten(study))
-    keys = [key for key in {**one, **other} if one.get(key) != other.get(key)]
-    shown = [f"{key} is {one.get(key)!r} (study {name}: {other.get(key)!r})" for key in keys[:3]]
-    return "; ".join(shown) + (f"; and {len(keys) - 3} more" if keys[3:] else "")
+    edits = differing(found, study)
+    shown = [f"{key} is {ours!r} (study {name}: {its!r})" for key, (ours, its) in edits.items()]
+    return "; ".join(shown[:3]) + (f"; and {len(shown) - 3} more" if shown[3:] else "")
 
 
 def set_values(root: Path, settings: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ from pipeline.evaluate.option_scoring import Choice
 from pipeline.evaluate.records import Evaluation
 from pipeline.evaluate.replay_engine import ReplayEngine
 from pipeline.formats.files import folder_digests, link_or_copy, read_json
-from pipeline.formats.nested import flatten
+from pipeline.formats.nested import differing
 from pipeline.formats.plural import counted
 from pipeline.formats.records import damage
 from pipeline.judge.recorded import read_table
@@ -167,17 +167,15 @@ def _compared(there: Path, again: Path) -> str:
         return "is not computed" if there.is_file() else "is not there, but computed"
     if there.suffix not in (".parquet", ".json"):
         return "is not what is computed"
-    one, other = _values(there), _values(again)
-    places = [place for place in {**one, **other} if one.get(place) != other.get(place)]
+    places = list(differing(_values(there), _values(again)).items())
     if not places:
         return "is written in another way"
-    found, computed = (each.get(places[0]) for each in (one, other))
+    place, (found, computed) = places[0]
     more = f"; and {len(places) - 1} more" if places[1:] else ""
-    return f"{places[0]}: found {found!r:.80}; computed: {computed!r:.80}{more}"
+    return f"{place}: found {found!r:.80}; computed: {computed!r:.80}{more}"
 
 
-def _values(path: Path) -> dict[str, object]:
+def _values(path: Path) -> Mapping[str, object]:
     """What a JSON file or a table says, by where it stands there."""
     found = read_json(path) if path.suffix == ".json" else read_parquet(path).to_pylist()
-    rows = found if isinstance(found, dict) else {str(n): row for n, row in enumerate(found)}
-    return dict(flatten(rows))
+    return found if isinstance(found, dict) else {str(n): row for n, row in enumerate(found)}
