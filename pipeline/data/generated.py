@@ -33,6 +33,7 @@ from pipeline.tom.generate.styles import BENCHMARK
 from pipeline.tom.language import EXPLORE_TOM, HI_TOM, PLAIN, Language
 from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import NOW, WhereQuestion
+from pipeline.tom.recount import heeds_claim
 from pipeline.tom.story import Story
 from pipeline.tom.structure import structure_id
 from pipeline.tom.trace import write_recount, write_trace, write_track
@@ -53,7 +54,8 @@ _ATTEMPTS = 500
 class StoryRow(TypedDict):
     """A question about a story, with its gold answer and the beliefs that lead to it.
 
-    ``structure`` identifies the story's events up to renaming.
+    ``structure`` identifies the story's events up to renaming, and ``heeds_claim`` says whether the
+    chain asked about ever believes a claim (None in pairs, and where no place is asked about).
     """
 
     story: str
@@ -63,6 +65,7 @@ class StoryRow(TypedDict):
     question_type: str
     choices: list[str] | None
     is_interesting: bool
+    heeds_claim: bool | None
     trace: str
     structure: str
 
@@ -152,7 +155,7 @@ def _pair_rows(found: CounterfactualPair, source: GeneratedSource, index: int) -
         ):
             rows.append(
                 {
-                    **_row(item, question, "", structure_id(item.events)),
+                    **_row(item, question, structure_id(item.events), "", None),
                     "pair": f"{index}-{number}",
                     "member": member,
                     "intervention": found.intervention,
@@ -201,7 +204,7 @@ def _rows(source: GeneratedSource, item: GeneratedItem) -> list[StoryRow]:
         case ExploreTomSource():
             return _traced(item, EXPLORE_TOM, source.trace)
         case FantomSource():
-            return _told(item, _heard_or_missed)
+            return _told(item, lambda question: (_heard_or_missed(question), None))
 
 
 def _names(source: GeneratedSource) -> Names:
@@ -259,27 +262,32 @@ def _traced(item: GeneratedItem, language: Language, kind: str) -> list[StoryRow
     evaluation.
     """
     known = beliefs(item.events, language.rules[PLAIN])
-    return _told(item, lambda question: _trace(question, item.events, language, known, kind))
+
+    def told(question: GeneratedQuestion) -> _Told:
+        try:
+            asked = language.question(question.text)
+        except ParseError:
+            return "", None
+        if not isinstance(asked, WhereQuestion):
+            return "", None
+        heeds = heeds_claim(asked, item.events, known)
+        return _trace(asked, question, item.events, known, kind), heeds
+
+    return _told(item, told)
 
 
-def _told(item: GeneratedItem, trace: Callable[[GeneratedQuestion], str]) -> list[StoryRow]:
+_Told = tuple[str, bool | None]
+"""A trace, and whether a claim is believed."""
+
+
+def _told(item: GeneratedItem, told: Callable[[GeneratedQuestion], _Told]) -> list[StoryRow]:
     structure = structure_id(item.events)
-    return [_row(item, question, trace(question), structure) for question in item.questions]
+    return [_row(item, question, structure, *told(question)) for question in item.questions]
 
 
 def _trace(
-    question: GeneratedQuestion,
-    events: Story,
-    language: Language,
-    known: Beliefs,
-    kind: str,
+    asked: WhereQuestion, question: GeneratedQuestion, events: Story, known: Beliefs, kind: str
 ) -> str:
-    try:
-        asked = language.question(question.text)
-    except ParseError:
-        return ""
-    if not isinstance(asked, WhereQuestion):
-        return ""
     if asked.when != NOW:
         return f"The {asked.object} was in the {question.answer}."
     if kind == "beliefs":
@@ -300,7 +308,13 @@ def _heard_or_missed(question: GeneratedQuestion) -> str:
     return f"{asked[1]} {'heard' if question.answer == 'yes' else 'missed'} it."
 
 
-def _row(item: GeneratedItem, question: GeneratedQuestion, trace: str, structure: str) -> StoryRow:
+def _row(
+    item: GeneratedItem,
+    question: GeneratedQuestion,
+    structure: str,
+    trace: str,
+    heeds: bool | None,
+) -> StoryRow:
     return {
         "story": item.story,
         "question": question.text,
@@ -309,6 +323,7 @@ def _row(item: GeneratedItem, question: GeneratedQuestion, trace: str, structure
         "question_type": question.question_type,
         "choices": list(question.choices) if question.choices else None,
         "is_interesting": question.interesting,
+        "heeds_claim": heeds,
         "trace": trace,
         "structure": structure,
     }

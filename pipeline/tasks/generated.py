@@ -71,6 +71,7 @@ def _meta(row: SourceRow) -> dict[str, object]:
     return {
         **told,
         "is_interesting": row.flag("is_interesting"),
+        "heeds_claim": row.values.get("heeds_claim"),
         "trace": row.get("trace", str),
         "wrong_names": [name for name in _choices(row) or () if name not in known],
     }
@@ -141,6 +142,7 @@ for _kind_name in _TITLES:
                 f"{_telling} ({_split}, generated)",
                 _source,
                 partial(load_stories, source=_source, split=_split, task=_name),
+                *(() if _kind_name == "fantom_style" else ("heeds_claim",)),
             )
         _name = f"{_source}_pairs"
         _register(

@@ -223,6 +223,12 @@ def timed(question: WhereQuestion, events: Story, beliefs: Beliefs) -> tuple[tup
     )
 
 
+def heeds_claim(question: WhereQuestion, events: Story, beliefs: Beliefs) -> bool:
+    """Whether the chain ever believes what somebody says about the object's place."""
+    lines = recount(question, events, beliefs)
+    return any(isinstance(line, Heard) and line.reaches(question.chain) for line in lines)
+
+
 def _told(observation: Observation, event: Event, people: Sequence[str]) -> Line:
     if not isinstance(event, Claim):
         return Seen(str(observation.value), tuple(a for a in people if a in observation.group))

@@ -36,8 +36,9 @@ def digest(**settings: Any) -> str:
 
 
 def _asked(row: StoryRow) -> dict[str, object]:
-    """What a model meets, and its gold answer; the structure says how the story was made."""
-    return {key: value for key, value in row.items() if key != "structure"}
+    """What a model meets, and its gold answer; the rest is about them."""
+    about = ("structure", "heeds_claim")
+    return {key: value for key, value in row.items() if key not in about}
 
 
 @pytest.mark.parametrize(("settings", "wanted"), PINNED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import permutations
 from random import Random
@@ -23,6 +24,7 @@ from pipeline.tom.recount import (
     Seen,
     aligned,
     believed_along,
+    heeds_claim,
     implied,
     number,
     omitted,
@@ -67,6 +69,22 @@ def test_a_walk_says_after_each_line_what_is_believed_by_then() -> None:
     )
     world = write_recount(WhereQuestion("fig", ()), EVENTS, known, walk=True)
     assert "So box. bag from Cara: Ben trusts. Still box. tin from" in world
+
+
+def test_who_heeds_no_claim_believes_the_same_without_any() -> None:
+    heeded, kept = Counter[bool](), 0
+    for seed in range(150):
+        item = generate_item(HiTomSettings(agents=3, tell=True, structure="free"), Random(seed))
+        known = beliefs(item.events)
+        silent = beliefs(tuple(e for e in item.events if not isinstance(e, Claim)))
+        for question in item.questions:
+            asked = parse_question(question.text)
+            heeds = heeds_claim(asked, item.events, known)
+            moved = asked.answer(known) != asked.answer(silent)
+            assert heeds or not moved
+            heeded[heeds] += 1
+            kept += heeds and not moved
+    assert min(heeded.values()) > 50 and kept > 5  # a claim may repeat what is believed
 
 
 def test_a_track_says_of_everybody_whether_they_are_there() -> None:
