@@ -37,7 +37,7 @@ _GUESSES: Mapping[str, tuple[str, ...]] = {
     "question": ("query",),
     "choices": ("options",),
     "answer": (
-        *("gold", "label", "target", "expected", "expected_answer", "correct_answer"),
+        *("gold", "gts", "label", "target", "expected", "expected_answer", "correct_answer"),
         *("correct_answers", "process_target"),
     ),
     "response": (
@@ -57,6 +57,7 @@ _LABEL = re.compile(
     r"^\W{0,4}(story|context|passage|scenario|question|choices|options|answer)\W{0,3}:",
     re.IGNORECASE | re.MULTILINE,
 )
+_TURN = re.compile(r"^(?:<\|im_start\|>)?(system|user|assistant)\n", re.MULTILINE)
 _STORY, _CHOICES = ("story", "context", "passage", "scenario"), ("choices", "options")
 _SENTENCE_ENDS = ".!?\n"
 
@@ -188,12 +189,25 @@ def _take_apart(row: dict[str, Any], response: str) -> None:
     if _is_chat(said := row.get(response)):
         row[response] = _last(said, "assistant")
     prompt = row.get("prompt")
+    prompt = (isinstance(prompt, str) and _decoded_chat(prompt)) or prompt
     if _is_chat(prompt):
         if response not in row and (said := _last(prompt, "assistant")) is not None:
             row[response] = said
         prompt = _last(prompt, "user")
     if isinstance(prompt, str) and "story" not in row:
         row |= {name: text for name, text in split_prompt(prompt).items() if name not in row}
+
+
+def _decoded_chat(text: str) -> list[Mapping[str, str]]:
+    """The turns of a chat that a tokenizer of ChatML's form decoded, as in verl's rollouts."""
+    heads = list(_TURN.finditer(text))
+    if not heads or heads[0].start():
+        return []
+    ends = [*(head.start() for head in heads[1:]), len(text)]
+    return [
+        {"role": head[1], "content": text[head.end() : end].strip().removesuffix("<|im_end|>")}
+        for head, end in zip(heads, ends, strict=True)
+    ]
 
 
 def split_prompt(text: str) -> dict[str, str]:

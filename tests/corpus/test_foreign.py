@@ -192,6 +192,21 @@ def _robusttom(row: Row) -> Row:
     }
 
 
+def _verl(row: Row) -> Row:
+    """A line of verl's ``rollout_data_dir``: the decoded chat, and what the reward function adds."""
+    asked = f"system\nAnswer in tags.\nuser\n{_labelled(row)}\nassistant\n<think>"
+    said = row["response"].removeprefix("<think>")
+    dumped = {"input": asked, "output": said, "gts": row["answer"], "score": 1.0, "step": 700}
+    return dumped | {name: row[name] for name in ("id", "choices", "order")}
+
+
+def _chatml(row: Row) -> Row:
+    """The same with the marks of the template, which verl keeps on request."""
+    turns = (("system", "Answer in tags."), ("user", _labelled(row)))
+    asked = "".join(f"<|im_start|>{role}\n{text}<|im_end|>\n" for role, text in turns)
+    return {**_verl(row), "input": f"{asked}<|im_start|>assistant\n<think>"}
+
+
 def _parts(row: Row) -> tuple[str, str]:
     thought, _, answer = row["response"].removeprefix("<think>").partition("</think>")
     return thought, answer
@@ -214,6 +229,8 @@ FORMS: Mapping[str, Write] = {
     "Inspect": _inspect,
     "ToMEval": _rows(_tomeval),
     "RobustToM-RL": _rows(_robusttom),
+    "verl": _rows(_verl),
+    "verl, in ChatML": _rows(_chatml),
 }
 
 

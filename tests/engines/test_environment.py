@@ -154,24 +154,43 @@ def typed(folder: Path, package: Path, *command: str, **extra: str) -> None:
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 
 
+@pytest.mark.parametrize("form", ["json", "eval"])
 def test_inspect_asks_a_server(
-    package: Path, rows: list[dict[str, Any]], server: str, tmp_path: Path
+    package: Path, rows: list[dict[str, Any]], server: str, tmp_path: Path, form: str
 ) -> None:
     options = ("--model", "openai-api/loopback/m", "--limit", str(ASKED), "--display", "none")
-    where = ("--log-dir", str(tmp_path / "logs"), "--log-format", "json")
+    where = ("--log-dir", str(tmp_path / "logs"), "--log-format", form)
     program, known = str(tools("inspect") / "inspect"), {"LOOPBACK_BASE_URL": server}
     command = (program, "eval", "inspect_task.py", *options, *where)
     typed(package / PACKAGE, package, *command, LOOPBACK_API_KEY="none", **known)
-    (path,) = (tmp_path / "logs").glob("*.json")
-    log = json.loads(path.read_text())
-    scores = {s["id"]: s["scores"]["graded"]["value"]["strict"] for s in log["samples"]}
-    ids = [row["example"]["id"] for row in rows[:ASKED]]  # samples stand as they ended
-    assert log["status"] == "success"
-    assert scores == {name: float(place % 2) for place, name in enumerate(ids)}
+    (path,) = (tmp_path / "logs").glob(f"*.{form}")
+    if form == "json":
+        log = json.loads(path.read_text())
+        scores = {s["id"]: s["scores"]["graded"]["value"]["strict"] for s in log["samples"]}
+        ids = [row["example"]["id"] for row in rows[:ASKED]]  # samples stand as they ended
+        assert log["status"] == "success"
+        assert scores == {name: float(place % 2) for place, name in enumerate(ids)}
+    half_right(path)
+
+
+def half_right(path: Path) -> None:
+    """``tomrl judge`` reads a log as the server answered."""
     judge = ("tomrl", "judge", str(path), "--benchmark", "hi_tom_style", "--json")
-    done = type_command(tmp_path, tmp_path, *judge)
+    done = type_command(path.parent, path.parent, *judge)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["evidence"]["answers"]["accuracy"]["count"] == ASKED
+    accuracy = json.loads(done.stdout)["evidence"]["answers"]["accuracy"]
+    assert (accuracy["count"], accuracy["value"]) == (ASKED, 0.5)
+
+
+def test_the_harness_asks_a_server(package: Path, server: str, tmp_path: Path) -> None:
+    arguments = f"model=m,base_url={server}/chat/completions,tokenized_requests=False"
+    where = ("--include_path", str(package / PACKAGE), "--output_path", str(tmp_path / "out"))
+    model = ("--model", "local-chat-completions", "--model_args", arguments, *where)
+    command = (str(tools("lm-eval") / "lm-eval"), "run", "--tasks", PACKAGE, *model)
+    limit = ("--apply_chat_template", "--log_samples", "--limit", str(ASKED))
+    typed(tmp_path, package, *command, *limit)
+    (path,) = (tmp_path / "out").rglob("samples_*.jsonl")
+    half_right(path)
 
 
 def test_verifiers_rolls_out(
