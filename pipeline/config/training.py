@@ -24,6 +24,10 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
+def _is_false(value: object) -> bool:
+    return value is False
+
+
 Rollouts = Annotated[int, Field(ge=1, le=1024)]
 """Completions per prompt."""
 
@@ -54,6 +58,8 @@ class Cluster(Section):
             accelerators; by default three times the plan's estimate, an hour at least, and
             none for ``backend: local``.
         stall_minutes: Limit on the time without progress; before the first step 15 minutes at most.
+        deterministic: Have verl, PyTorch and vLLM take deterministic kernels, and rollouts that do
+            not depend on the rest of their batch, so that a training repeats bit by bit; slower.
         retries: Consecutive failed attempts without a new checkpoint before giving up; nothing else
             retries a cell's job.
         overrides: Further settings of verl by dotted name, with highest precedence.
@@ -69,6 +75,7 @@ class Cluster(Section):
     time_limit_minutes: float | None = Field(default=None, gt=0)
     stall_minutes: float = Field(default=60, gt=0)
     retries: int = Field(default=2, ge=0)
+    deterministic: bool = Field(default=False, exclude_if=_is_false)
     overrides: dict[str, bool | int | float | str] = Field(default={})
 
 

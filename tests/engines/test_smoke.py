@@ -1,7 +1,10 @@
-"""The smoke study of GPU routes, on processors with a tiny model: trained, merged, judged."""
+"""The smoke study of GPU routes, on processors with a tiny model: trained, merged, judged, and the
+same weights when it is trained again.
+"""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -35,3 +38,17 @@ def test_the_smoke_study_goes_through(start: Start, tmp_path: Path) -> None:
     assert run.wait() == 0, run.output
     assert "step 5 merged and kept" in run.output
     assert read_json(checkout / "runs" / "smoke-gpu" / CELL / "judge" / "verdicts.json")
+
+    trained = _weights(checkout)
+    shutil.rmtree(checkout / "work")
+    again = start(checkout, "dvc", "repro", "--force", "--single-item", f"train@{CELL}")
+    assert again.wait() == 0, again.output
+    assert "step 5 merged and kept" in again.output
+    assert _weights(checkout) == trained
+
+
+def _weights(checkout: Path) -> str:
+    """The digest that DVC has of the trained weights."""
+    lock = yaml.safe_load((checkout / "dvc.lock").read_text(encoding="utf-8"))
+    outs = {out["path"]: out["md5"] for out in lock["stages"][f"train@{CELL}"]["outs"]}
+    return str(outs[f"weights/smoke-gpu/{CELL}"])

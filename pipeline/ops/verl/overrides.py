@@ -202,10 +202,15 @@ def sharding(section: str, cell: TrainedCell, recipe: Train, placement: Placemen
     """How a model that is trained is shared out, and with which seed."""
     return {
         f"{section}.seed": cell.seed,
+        **deterministic(section, recipe),
         f"{section}.param_offload": placement.offload,
         f"{section}.optimizer_offload": placement.offload,
         **precision(section, recipe),
     }
+
+
+def deterministic(section: str, recipe: Train) -> Overrides:
+    return {f"{section}.full_determinism": True} if recipe.cluster.deterministic else {}
 
 
 def precision(section: str, recipe: Train) -> Overrides:
@@ -225,6 +230,7 @@ def _rollout(cell: TrainedCell, recipe: Train, placement: Placement) -> Override
         f"{_ROLLOUT}.temperature": recipe.temperature,
         f"{_ROLLOUT}.top_p": recipe.top_p,
         f"{_ROLLOUT}.seed": cell.seed,
+        **deterministic(_ROLLOUT, recipe),
         f"{_ROLLOUT}.dtype": recipe.precision,
         # Else vLLM reserves cache for the longest sequence the model knows: a million tokens.
         f"{_ROLLOUT}.max_model_len": recipe.max_prompt_tokens + recipe.max_new_tokens,
