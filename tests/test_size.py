@@ -45,8 +45,8 @@ BUDGETS = {
     "pipeline/tom": 5292,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 35967,
-    "tomrl": 56,
+    "tests": 36040,
+    "tomrl": 67,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
 same commit."""

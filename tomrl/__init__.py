@@ -12,6 +12,7 @@ that it guesses. Nothing here needs PyTorch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,26 @@ if TYPE_CHECKING:
 
     Rows = str | PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any]]
 
-__all__ = ["board", "compare", "judge", "load"]
+__all__ = ["board", "compare", "judge", "load", "questions"]
+_ASKED = ("story", "question", "choices", "answer", "order")
+
+
+def questions(count: int = 600, *, seed: int = 0) -> list[dict[str, Any]]:
+    """New questions about who believes what, with gold answers: what a model says to them can be
+    judged.
+
+    In each story three people move an object, leave, return and make claims; it has a question of
+    each belief order from 0 to 3.
+    """
+    from pipeline.config.sources import HiTomSource
+    from pipeline.data.generated import stories
+
+    kind = HiTomSource(kind="hi_tom_style", agents=3, structure="free", tell=(True,), seed=seed)
+    rows = map(dict[str, Any], chain.from_iterable(stories(kind, "test", count)))
+    return [
+        {"id": f"{seed}-{number}", **{name: row[name] for name in _ASKED}}
+        for number, row in enumerate(islice(rows, count))
+    ]
 
 
 def judge(

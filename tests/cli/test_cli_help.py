@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
+from typing import Any
 
 import click
 import pytest
@@ -70,3 +72,30 @@ def test_pages_name_every_command() -> None:
     pages = (PROJECT / "README.md", *(PROJECT / "docs").glob("*.md"))
     text = " ".join(page.read_text(encoding="utf-8") for page in pages)
     assert not [path for path in COMMANDS if " ".join(("tomrl", *path)) not in text]
+
+
+def documented() -> Iterator[str]:
+    """Yield every command that a page shows, in a block or in running text."""
+    for page in (PROJECT / "README.md", *(PROJECT / "docs").glob("*.md")):
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        yield from re.findall(r"^(?:    )?(tomrl .*)$", text, re.MULTILINE)
+        yield from re.findall(r"`(tomrl [^`]+)`", text)
+
+
+VALUES = ("MissingParameter", "BadParameter", "BadOptionUsage", "NoArgsIsHelpError")
+"""Errors about values, which may be placeholders on a page, or left out in running text."""
+
+
+def test_commands_and_options_of_pages_exist() -> None:
+    lines = list(documented())
+    assert len(lines) > 150
+    for line in lines:
+        words = [word.rstrip(",") for word in shlex.split(line.partition("&&")[0], comments=True)]
+        command: Any = typer.main.get_command(app)
+        while (below := getattr(command, "commands", {})) and words[1:] and words[1][0] != "-":
+            assert words[1] in below, line
+            command, words = below[words[1]], words[1:]
+        try:
+            command.make_context(words[0], words[1:])
+        except Exception as error:  # of the click inside typer
+            assert type(error).__name__ in VALUES, f"{line}: {error}"

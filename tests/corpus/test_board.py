@@ -106,3 +106,12 @@ def test_files_without_a_common_question_are_not_compared(tmp_path: Path) -> Non
         path.write_text(json.dumps(row))
     done = CliRunner().invoke(app, ["compare", *map(str, paths)])
     assert done.exit_code != 0 and "no question in common" in str(done.exception)
+
+
+def test_new_questions_have_gold_answers_and_their_own_seed() -> None:
+    asked = package.questions(120, seed=3)
+    assert len({row["id"] for row in asked}) == 120
+    assert asked[:40] == package.questions(40, seed=3) != package.questions(40, seed=4)
+    right = [{**row, "response": row["answer"]} for row in asked]
+    accuracy = package.judge(right).as_json()["evidence"]["answers"]["accuracy"]
+    assert (accuracy["count"], accuracy["value"]) == (120, 1.0)

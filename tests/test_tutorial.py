@@ -1,0 +1,57 @@
+"""docs/tutorial.md, typed as it stands; only `mini` is smaller."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT, copy_checkout, type_command
+
+pytestmark = pytest.mark.chain
+
+SMALLER = (
+    (r"^    test: 200$", "    test: 8"),
+    (r"^( +)(train|test): 18000$", r"\1\2: 200"),
+    (r"^( +)validation: 3000$", r"\1validation: 60"),
+    (r"^( +)pairs: 1600$", r"\1pairs: 20"),
+    (r"limit: \d+", "limit: 8"),
+    (r"hard: true, ", ""),
+    (r"^  steps: \d+$", "  steps: 2"),
+    (r"^  (prompts_per_step|rollouts): 16$", r"  \1: 2"),
+    (r"^  tried: 60 .*$", "  tried: 4"),
+)
+
+
+def _changed(path: Path, *changes: tuple[str, str]) -> None:
+    text = path.read_text(encoding="utf-8")
+    for pattern, replacement in changes:
+        text, count = re.subn(pattern, replacement, text, flags=re.MULTILINE)
+        assert count, pattern
+    path.write_text(text, encoding="utf-8")
+
+
+def test_every_step_of_the_tutorial_works(tmp_path: Path) -> None:
+    checkout = copy_checkout(tmp_path / "a clone")
+    _changed(checkout / "studies" / "mini.yaml", *SMALLER)
+    page = (PROJECT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    reward, name = (code for language, code in blocks if language == "python")
+    (checkout / "pipeline" / "reward" / "brief.py").write_text(reward, encoding="utf-8")
+    start = r"(REWARDS: .*\n    \{\n)"
+    _changed(checkout / "pipeline" / "base" / "plugins.py", (start, rf"\1{name}"))
+
+    said = []
+    for command in (code for language, code in blocks if not language):
+        done = type_command(checkout, tmp_path, "bash", "-ec", command, PYTHONPATH=str(checkout))
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        said.append(done.stdout)
+        if "studies/brief.yaml" in command:
+            study = checkout / "studies" / "brief.yaml"
+            _changed(study, (r"^  steps: 40$", "  steps: 2"))
+    verdict, trained, scored, _, brief = said
+    assert "answers follow  rule (last mention)" in verdict
+    assert "nano-cued" in trained
+    assert re.findall(r'"score": (-?[\d.]+)', scored) == ["0.95", "-0.04"]
+    assert "nano-cued-brief" in brief
