@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path
-from threading import Event, Thread, current_thread, main_thread
-from types import FrameType
+from threading import Event, Thread
 from typing import TypeVar
 from uuid import UUID
 
@@ -43,11 +41,7 @@ def until_stopped(root: Path, run: Callable[[Commands], Result]) -> Result | Sta
     if deployment.id is None:
         raise_on_sigterm()  # in place of Prefect's handler, after which the run has crashed
     asked: StopRequested | None = None
-    with (
-        _interrupts() as heard,
-        Commands(root) as commands,
-        stopped_from_outside(commands, heard) as stopped,
-    ):
+    with Commands(root) as commands, stopped_from_outside(commands) as stopped:
         try:
             result = run(commands)
         except KeyboardInterrupt as interrupt:
@@ -56,42 +50,14 @@ def until_stopped(root: Path, run: Callable[[Commands], Result]) -> Result | Sta
         except Exception:
             if not stopped.is_set():
                 raise
-    if heard and asked is None:
-        asked = StopRequested(KeyboardInterrupt())
     if asked or stopped.is_set():  # whoever called the flow has what is in its state raised
         return Cancelled(message="what ran was stopped; run it again to go on", data=asked)
     return result
 
 
 @contextmanager
-def _interrupts() -> Iterator[list[int]]:
-    """Yield the signals of Ctrl-C that this process has heard.
-
-    Some library may lose the ``KeyboardInterrupt`` that Python raises, as in a callback. A list, as
-    a second signal may come while the first is noted.
-    """
-    heard: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    if current_thread() is not main_thread() or not callable(before):  # it ignores Ctrl-C
-        yield heard
-        return
-
-    def note(number: int, frame: FrameType | None) -> None:
-        heard.append(number)
-        before(number, frame)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield heard
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def stopped_from_outside(commands: Commands, heard: list[int]) -> Iterator[Event]:
-    """Stop commands when the flow run is cancelled on Prefect's server, or a signal is ``heard``;
-    then set an event.
-    """
+def stopped_from_outside(commands: Commands) -> Iterator[Event]:
+    """Stop commands when the flow run is cancelled on Prefect's server, and set an event."""
     stopped, over = Event(), Event()
     this = UUID(flow_run.id)
 
@@ -99,7 +65,7 @@ def stopped_from_outside(commands: Commands, heard: list[int]) -> Iterator[Event
         with get_client(sync_client=True) as client:
             while not over.wait(_SECONDS_BETWEEN_LOOKS):
                 try:
-                    cancelled = bool(heard) or _is_cancelled(client.read_flow_run(this))
+                    cancelled = _is_cancelled(client.read_flow_run(this))
                 except Exception:  # an outage, which hurts nobody but who would cancel
                     continue
                 if cancelled:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from contextlib import suppress
 from pathlib import Path
 from threading import Timer
 from uuid import UUID
@@ -16,7 +14,7 @@ from prefect.states import Cancelling, State
 
 from flows.driver.commands import Commands
 from flows.driver.limits import Limit, found_limit, held, limit_of, most_taken
-from flows.driver.stopping import StopRequested, until_stopped
+from flows.driver.stopping import until_stopped
 from flows.proof import server
 from pipeline.base.errors import UserError
 from pipeline.base.processes import ending_with_this
@@ -80,22 +78,3 @@ def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: P
         with get_client(sync_client=True) as client:
             found = client.read_global_concurrency_limit_by_name("gpu-mini")
         assert (found.limit, found.active_slots) == (2, 2)
-
-
-def test_a_ctrl_c_that_a_library_swallows_stops_the_run(address: str, tmp_path: Path) -> None:
-    ended: list[int] = []
-
-    def run(commands: Commands) -> None:
-        with suppress(KeyboardInterrupt):  # as in a callback of a library
-            signal.raise_signal(signal.SIGINT)
-        ended.append(commands.run(ending_with_this("http.server", "0"), lambda _: None))
-
-    @flow
-    def serve() -> State | None:
-        return until_stopped(tmp_path, run)
-
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(StopRequested) as asked:
-        serve()
-    assert isinstance(asked.value.by, KeyboardInterrupt)
-    assert len(ended) == 1 and signal.getsignal(signal.SIGINT) == before
