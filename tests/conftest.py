@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -25,6 +26,12 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_configure() -> None:
+    """Hear Ctrl-C, and have programs that tests start hear it, in a shell's background job too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each file's tests to one process, the files that take minutes before others.
 

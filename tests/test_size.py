@@ -16,7 +16,7 @@ import pytest
 
 BUDGETS = {
     "benchmarks": 3789,
-    "flows": 1865,
+    "flows": 1842,
     "pipeline": 0,
     "pipeline/analysis": 5082,
     "pipeline/audit": 941,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5292,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 36040,
+    "tests": 36028,
     "tomrl": 67,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
