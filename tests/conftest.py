@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import yaml
 
@@ -27,7 +28,12 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
-    """Hear Ctrl-C, and have programs that tests start hear it, in a shell's background job too."""
+    """Hear Ctrl-C, and have programs that tests start hear it, in a shell's background job too.
+
+    No property fails because a machine is busy.
+    """
+    hypothesis.settings.register_profile("patient", deadline=None)
+    hypothesis.settings.load_profile("patient")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

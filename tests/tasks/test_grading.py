@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.tasks import fantom_rules, opentom_rules
@@ -197,7 +197,6 @@ RULES = [
 ]
 
 
-@settings(deadline=None)  # math_verify takes a second to load
 @given(st.text(), st.sampled_from(RULES))
 def test_no_text_breaks_a_rule(text: str, rule: tuple[Matcher, Matcher, Example]) -> None:
     match, strict, example = rule
