@@ -26,7 +26,6 @@ TINY = PROJECT / "tests" / "tiny"
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
     """Hear Ctrl-C, and have programs that tests start hear it, in a shell's background job too.
 
@@ -38,6 +37,7 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each file's tests to one process, the files that take minutes before others.
 

@@ -7,8 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -78,12 +76,14 @@ def test_the_lines_to_edit_are_there() -> None:
         assert old != new
 
 
-@pytest.fixture(scope="module")
-def clone(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of a checkout on which everything was run."""
-    target = tmp_path_factory.mktemp("graph") / "a clone"
-    shutil.copytree(reproduced, target, symlinks=True)
-    return target
+@pytest.fixture
+def clone(reproduced: Path, tmp_path: Path) -> Path:
+    """A copy of a checkout on which everything was run, for one test to change."""
+    return copied(reproduced, tmp_path)
+
+
+def copied(reproduced: Path, folder: Path) -> Path:
+    return Path(shutil.copytree(reproduced, folder / "a clone", symlinks=True))
 
 
 def would_run(clone: Path) -> set[str]:
@@ -95,44 +95,34 @@ def would_run(clone: Path) -> set[str]:
         return {name.rpartition(":")[2] for name in repo.status()} - {"code", "expand"}
 
 
-@contextmanager
-def changed(clone: Path, *edits: tuple[str, str, str]) -> Iterator[None]:
-    """Edit files of a checkout, and undo it."""
-    texts = {file: (clone / file).read_text() for file, _, _ in edits}
-    try:
-        for file, old, new in edits:
-            (clone / file).write_text(texts[file].replace(old, new, 1))
-        yield
-    finally:
-        for file, text in texts.items():
-            (clone / file).write_text(text)
+def change(clone: Path, *edits: tuple[str, str, str]) -> None:
+    for file, old, new in edits:
+        text = (clone / file).read_text()
+        (clone / file).write_text(text.replace(old, new, 1))
 
 
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_reruns_what_it_can_change(clone: Path, name: str) -> None:
     *edit, expected = EDITS[name]
-    with changed(clone, tuple(edit)):
-        assert would_run(clone) == expected
+    change(clone, tuple(edit))
+    assert would_run(clone) == expected
 
 
 def test_what_can_change_nothing_reruns_nothing(clone: Path) -> None:
-    with changed(clone, *NOTHING):
-        assert would_run(clone) == set()
+    change(clone, *NOTHING)
+    assert would_run(clone) == set()
 
 
 def test_a_seed_reruns_its_cell(clone: Path) -> None:
-    text = (clone / "params.yaml").read_text()
     with edited(clone / "params.yaml") as params:
         params["cells"]["nano-hi"]["seed"] = 7
-    found = would_run(clone)
-    (clone / "params.yaml").write_text(text)
-    assert found == {"report", *(f"{s}@nano-hi" for s in ("train", "evaluate"))}
+    assert would_run(clone) == {"report", *(f"{s}@nano-hi" for s in ("train", "evaluate"))}
 
 
 def test_another_benchmarks_rules_change_no_data_and_rerun_no_cell(clone: Path) -> None:
     edit = ("pipeline/tasks/opentom_rules.py", "\n\ndef ", "\n\n_UNUSED = 1\n\n\ndef ")
-    with changed(clone, edit):
-        done = type_command(clone, clone.parent, "dvc", "repro")
+    change(clone, edit)
+    done = type_command(clone, clone.parent, "dvc", "repro")
     assert done.returncode == 0, done.stderr
     ran = set(re.findall(r"Running stage '(.*)'", done.stdout))
     assert ran == {"code", "expand", "report", *DATA}
@@ -172,8 +162,9 @@ DIGESTS = {
 
 
 @pytest.fixture(scope="module")
-def loads(clone: Path) -> dict[str, set[str]]:
+def loads(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """The modules of this package that each stage loads, in a fork of what has the libraries."""
+    clone = copied(reproduced, tmp_path_factory.mktemp("loads"))
     done = subprocess.run(
         [sys.executable, "-c", LOADS, *DIGESTS],
         cwd=clone,
@@ -189,22 +180,24 @@ def loads(clone: Path) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("stage", DIGESTS)
 def test_what_a_stage_really_loads_is_in_its_digest(
-    clone: Path, loads: dict[str, set[str]], stage: str
+    reproduced: Path, loads: dict[str, set[str]], stage: str
 ) -> None:
     loaded, files = loads[stage], DIGESTS[stage].split()
     known = {
-        name for file in files for name in json.loads((clone / f"code/{file}.json").read_text())
+        name
+        for file in files
+        for name in json.loads((reproduced / f"code/{file}.json").read_text())
     }
-    data = known_by_data(clone) if stage.split()[0] in Graph.of(clone).cell else set()
+    data = known_by_data(reproduced) if stage.split()[0] in Graph.of(reproduced).cell else set()
     carried = {n for n in loaded if any(n == c or n.startswith(f"{c}.") for c in CARRIERS)}
-    carried |= set(closure(clone, ["pipeline.ops.mirror.send"]))  # for its own use
+    carried |= set(closure(reproduced, ["pipeline.ops.mirror.send"]))  # for its own use
     assert loaded > {"pipeline", "pipeline.stages.common"}
     assert loaded - known - data - carried == set()
 
 
-def known_by_data(clone: Path) -> set[str]:
+def known_by_data(checkout: Path) -> set[str]:
     """The benchmarks' modules: loaded together, and digested with the rows that each one grades."""
-    return set(json.loads((clone / "code/suite.json").read_text()))
+    return set(json.loads((checkout / "code/suite.json").read_text()))
 
 
 def test_a_dry_run_works_in_a_fresh_clone(clone: Path, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5292,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 36030,
+    "tests": 36027,
     "tomrl": 67,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

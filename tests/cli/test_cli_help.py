@@ -22,6 +22,7 @@ def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[s
         yield from walk(below, (*path, name))
 
 
+PAGES = (PROJECT / "README.md", *(PROJECT / "docs").glob("*.md"))
 COMMANDS = {path: path for path in walk(typer.main.get_command(app))}
 
 
@@ -69,14 +70,13 @@ def test_version(option: str) -> None:
 
 
 def test_pages_name_every_command() -> None:
-    pages = (PROJECT / "README.md", *(PROJECT / "docs").glob("*.md"))
-    text = " ".join(page.read_text(encoding="utf-8") for page in pages)
+    text = " ".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert not [path for path in COMMANDS if " ".join(("tomrl", *path)) not in text]
 
 
 def documented() -> Iterator[str]:
     """Yield every command that a page shows, in a block or in running text."""
-    for page in (PROJECT / "README.md", *(PROJECT / "docs").glob("*.md")):
+    for page in PAGES:
         text = page.read_text(encoding="utf-8").replace("\\\n", " ")
         yield from re.findall(r"^(?:    )?(tomrl .*)$", text, re.MULTILINE)
         yield from re.findall(r"`(tomrl [^`]+)`", text)
