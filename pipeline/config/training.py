@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import not_
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -22,10 +23,6 @@ Accelerator = Literal["l4", "rtx-4090", "a100-40", "a100-80", "h100", "h200"]
 
 def _is_none(value: object) -> bool:
     return value is None
-
-
-def _is_false(value: object) -> bool:
-    return value is False
 
 
 Rollouts = Annotated[int, Field(ge=1, le=1024)]
@@ -75,7 +72,7 @@ class Cluster(Section):
     time_limit_minutes: float | None = Field(default=None, gt=0)
     stall_minutes: float = Field(default=60, gt=0)
     retries: int = Field(default=2, ge=0)
-    deterministic: bool = Field(default=False, exclude_if=_is_false)
+    deterministic: bool = Field(default=False, exclude_if=not_)
     overrides: dict[str, bool | int | float | str] = Field(default={})
 
 
@@ -177,7 +174,7 @@ class Train(Section):
     learning_rate_schedule: LearningRateSchedule = Field(
         default="constant", exclude_if=lambda value: value == "constant"
     )
-    allow_no_answers: bool = Field(default=False, exclude_if=lambda value: not value)
+    allow_no_answers: bool = Field(default=False, exclude_if=not_)
 
     @model_validator(mode="before")
     @classmethod

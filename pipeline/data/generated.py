@@ -7,7 +7,7 @@ beginning and purposes have separate random streams.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count as count_up
 from random import Random
@@ -55,7 +55,7 @@ class StoryRow(TypedDict):
     """A question about a story, with its gold answer and the beliefs that lead to it.
 
     ``structure`` identifies the story's events up to renaming, and ``heeds_claim`` says whether the
-    chain asked about ever believes a claim (None in pairs, and where no place is asked about).
+    chain asked about ever believes a claim (None where no place is asked about).
     """
 
     story: str
@@ -144,18 +144,17 @@ def _pair_rows(found: CounterfactualPair, source: GeneratedSource, index: int) -
     """The rows of a pair of stories with the required proof."""
     rows: list[PairRow] = []
     differing = found.differing
-    for number, both in enumerate(
-        zip(found.observed.questions, found.hidden.questions, strict=True)
-    ):
+    observed, hidden = (
+        _rows(source, each, traced=False) for each in (found.observed, found.hidden)
+    )
+    for number, both in enumerate(zip(observed, hidden, strict=True)):
         proof = "contrast" if in_contrast(found, number) else "any"
         if source.proof not in ("any", proof):
             continue
-        for member, item, question in zip(
-            ("observed", "hidden"), (found.observed, found.hidden), both, strict=True
-        ):
+        for member, row in zip(("observed", "hidden"), both, strict=True):
             rows.append(
                 {
-                    **_row(item, question, structure_id(item.events), "", None),
+                    **row,
                     "pair": f"{index}-{number}",
                     "member": member,
                     "intervention": found.intervention,
@@ -197,14 +196,36 @@ def _drawn(source: GeneratedSource, random: Random) -> GeneratedItem:
             return fantom.generate(_fantom(source), random, source.telling)
 
 
-def _rows(source: GeneratedSource, item: GeneratedItem) -> list[StoryRow]:
-    match source:
-        case HiTomSource():
-            return _traced(item, HI_TOM, source.trace)
-        case ExploreTomSource():
-            return _traced(item, EXPLORE_TOM, source.trace)
-        case FantomSource():
-            return _told(item, lambda question: (_heard_or_missed(question), None))
+def _rows(source: GeneratedSource, item: GeneratedItem, *, traced: bool = True) -> list[StoryRow]:
+    """Rows with traces of the beliefs that lead to the answer.
+
+    Questions in another style, and those about topics and states, have no trace: they are for
+    evaluation.
+    """
+    structure = structure_id(item.events)
+    if isinstance(source, FantomSource):
+        traces = (_heard_or_missed(question) if traced else "" for question in item.questions)
+        asked = zip(item.questions, traces, strict=True)
+        return [_row(item, question, structure, trace, None) for question, trace in asked]
+    language = HI_TOM if isinstance(source, HiTomSource) else EXPLORE_TOM
+    known = beliefs(item.events, language.rules[PLAIN])
+    rows = []
+    for question in item.questions:
+        where = _where(question, language)
+        heeds = heeds_claim(where, known) if where else None
+        trace = (
+            _trace(where, question, item.events, known, source.trace) if where and traced else ""
+        )
+        rows.append(_row(item, question, structure, trace, heeds))
+    return rows
+
+
+def _where(question: GeneratedQuestion, language: Language) -> WhereQuestion | None:
+    try:
+        asked = language.question(question.text)
+    except ParseError:
+        return None
+    return asked if isinstance(asked, WhereQuestion) else None
 
 
 def _names(source: GeneratedSource) -> Names:
@@ -253,36 +274,6 @@ def _fantom(source: FantomSource) -> fantom.FantomSettings:
     return fantom.FantomSettings(
         people=source.people, told=source.told, full_context=source.full_context
     )
-
-
-def _traced(item: GeneratedItem, language: Language, kind: str) -> list[StoryRow]:
-    """Rows with traces of the beliefs that lead to the answer.
-
-    Questions in another style, and those about topics and states, have no trace: they are for
-    evaluation.
-    """
-    known = beliefs(item.events, language.rules[PLAIN])
-
-    def told(question: GeneratedQuestion) -> _Told:
-        try:
-            asked = language.question(question.text)
-        except ParseError:
-            return "", None
-        if not isinstance(asked, WhereQuestion):
-            return "", None
-        heeds = heeds_claim(asked, item.events, known)
-        return _trace(asked, question, item.events, known, kind), heeds
-
-    return _told(item, told)
-
-
-_Told = tuple[str, bool | None]
-"""A trace, and whether a claim is believed."""
-
-
-def _told(item: GeneratedItem, told: Callable[[GeneratedQuestion], _Told]) -> list[StoryRow]:
-    structure = structure_id(item.events)
-    return [_row(item, question, structure, *told(question)) for question in item.questions]
 
 
 def _trace(

@@ -100,8 +100,7 @@ class Naming:
             yield found
             return
         for sample, each in enumerate(said):
-            text = _last(each, "assistant") if _is_chat(each) else each
-            yield found | {response: text, "sample": sample}
+            yield found | {response: _said(each), "sample": sample}
 
 
 def parse_columns(text: str | None) -> dict[str, str]:
@@ -186,26 +185,37 @@ def _held(place: str, row: Row, name: str) -> object:
 
 def _take_apart(row: dict[str, Any], response: str) -> None:
     """Make story, question, choices and response of the prompt and the chats of a row."""
-    if _is_chat(said := row.get(response)):
-        row[response] = _last(said, "assistant")
     prompt = row.get("prompt")
-    prompt = (isinstance(prompt, str) and _decoded_chat(prompt)) or prompt
-    if _is_chat(prompt):
-        if response not in row and (said := _last(prompt, "assistant")) is not None:
+    if response in row:
+        prompt = prompt or _turns(row[response])  # a whole chat, with what was asked
+        row[response] = _said(row[response])
+    if turns := _turns(prompt):
+        if response not in row and (said := _last(turns, "assistant")) is not None:
             row[response] = said
-        prompt = _last(prompt, "user")
+        prompt = _last(turns, "user")
     if isinstance(prompt, str) and "story" not in row:
         row |= {name: text for name, text in split_prompt(prompt).items() if name not in row}
 
 
-def _decoded_chat(text: str) -> list[Mapping[str, str]]:
-    """The turns of a chat that a tokenizer of ChatML's form decoded, as in verl's rollouts."""
-    heads = list(_TURN.finditer(text))
-    if not heads or heads[0].start():
+def _said(response: object) -> object:
+    """The last answer of a chat; what is no chat stays as it is."""
+    turns = _turns(response)
+    said = _last(turns, "assistant")
+    return response if said is None and not _is_chat(response) else said
+
+
+def _turns(value: object) -> Sequence[Mapping[str, Any]]:
+    """The turns of a chat, which may be decoded by a tokenizer of ChatML's form, as in verl's
+    rollouts; none where it is no chat.
+    """
+    if _is_chat(value):
+        return value
+    if not isinstance(value, str) or not _TURN.match(value):
         return []
-    ends = [*(head.start() for head in heads[1:]), len(text)]
+    heads = list(_TURN.finditer(value))
+    ends = [*(head.start() for head in heads[1:]), len(value)]
     return [
-        {"role": head[1], "content": text[head.end() : end].strip().removesuffix("<|im_end|>")}
+        {"role": head[1], "content": value[head.end() : end].strip().removesuffix("<|im_end|>")}
         for head, end in zip(heads, ends, strict=True)
     ]
 

@@ -1,4 +1,4 @@
-"""Rows of other tools' logs: samples of lm-evaluation-harness, logs of Inspect.
+"""Rows of other tools' logs: samples of lm-evaluation-harness, logs of Inspect, results of batches.
 
 Rows get this project's column names. Fields of the example, in ``doc`` or ``metadata``, keep their
 own.
@@ -47,7 +47,7 @@ class OtherTool:
         if isinstance(row.get("output"), dict) and "target" in row:
             metadata = row.get("metadata")
             return _renamed(metadata if isinstance(metadata, dict) else {}) | _of_inspect(row)
-        return row
+        return _of_batch(row) if _is_batch(row) else row
 
 
 def _is_harness(row: Mapping[str, Any]) -> bool:
@@ -77,7 +77,7 @@ def _of_inspect(row: Mapping[str, Any]) -> dict[str, Any]:
     found = {
         "id": str(row.get("id")),
         "answer": target if isinstance(target, str) else next(iter(target or ()), ""),
-        "response": _said(row["output"]),
+        "response": _said(row["output"]["choices"][0]),
         "sample": epoch - 1 if isinstance(epoch, int) else 0,
     }
     if isinstance(row.get("choices"), list):
@@ -87,15 +87,32 @@ def _of_inspect(row: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _said(output: Mapping[str, Any]) -> str:
+def _is_batch(row: Mapping[str, Any]) -> bool:
+    answered = isinstance(row.get("response"), dict) and "body" in row["response"]
+    return "custom_id" in row and (answered or bool(row.get("error")))
+
+
+def _of_batch(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of the results of a batch, as OpenAI and ``vllm run-batch`` write them."""
+    body = (row.get("response") or {}).get("body") or {}
+    choices = body.get("choices")
+    if not choices:
+        error = row.get("error") or body.get("error") or "no answer"
+        return {FAILED: error.get("message", error) if isinstance(error, dict) else error}
+    said = [_said(choice) for choice in choices]
+    return {"id": str(row["custom_id"]), "response": said[0] if len(said) == 1 else said}
+
+
+def _said(choice: Mapping[str, Any]) -> str:
     """A model's answer; reasoning that a server split off is put before ``</think>``."""
-    content = (output["choices"][0].get("message") or {}).get("content") or ""
-    if isinstance(content, str):
-        return content
-    parts = [part for part in content if isinstance(part, dict)]
-    thought = "".join(str(part.get("reasoning", "")) for part in parts)
-    text = "".join(str(part.get("text", "")) for part in parts)
-    return f"{thought}{_THINK_END}{text}" if thought else text
+    message = choice.get("message") or {}
+    content = message.get("content") or choice.get("text") or ""
+    thought = message.get("reasoning_content") or message.get("reasoning") or ""
+    if not isinstance(content, str):
+        parts = [part for part in content if isinstance(part, dict)]
+        thought = "".join(str(part.get("reasoning", "")) for part in parts)
+        content = "".join(str(part.get("text", "")) for part in parts)
+    return f"{thought}{_THINK_END}{content}" if thought else content
 
 
 def _flat(value: object) -> Iterator[object]:

@@ -223,10 +223,13 @@ def timed(question: WhereQuestion, events: Story, beliefs: Beliefs) -> tuple[tup
     )
 
 
-def heeds_claim(question: WhereQuestion, events: Story, beliefs: Beliefs) -> bool:
+def heeds_claim(question: WhereQuestion, beliefs: Beliefs) -> bool:
     """Whether the chain ever believes what somebody says about the object's place."""
-    lines = recount(question, events, beliefs)
-    return any(isinstance(line, Heard) and line.reaches(question.chain) for line in lines)
+    return any(
+        not observation.real and observation.reaches(question.chain)
+        for observation in beliefs.observations
+        if (observation.object, observation.aspect) == (question.object, question.aspect)
+    )
 
 
 def _told(observation: Observation, event: Event, people: Sequence[str]) -> Line:

@@ -207,6 +207,15 @@ def _chatml(row: Row) -> Row:
     return {**_verl(row), "input": f"{asked}<|im_start|>assistant\n<think>"}
 
 
+def _whole_chat(row: Row) -> Row:
+    """What a model's pipeline generated, with the prompt that it went on from."""
+    asked = str(_chatml(row)["input"]).removesuffix("<think>")
+    return {
+        **_without(row, "response", "story", "question"),
+        "generated_text": asked + row["response"],
+    }
+
+
 def _parts(row: Row) -> tuple[str, str]:
     thought, _, answer = row["response"].removeprefix("<think>").partition("</think>")
     return thought, answer
@@ -231,6 +240,7 @@ FORMS: Mapping[str, Write] = {
     "RobustToM-RL": _rows(_robusttom),
     "verl": _rows(_verl),
     "verl, in ChatML": _rows(_chatml),
+    "a whole chat, in ChatML": _rows(_whole_chat),
 }
 
 
@@ -315,9 +325,27 @@ def test_answers_alone_are_joined_with_their_questions(mirror: Path, tmp_path: P
         file.rename(folder / f"{int(file.stem)}.txt")
     found = _verdict(folder, "-b", "hi_tom")
     assert found["answered"] == expected["answered"] and found["answers"] == expected["answers"]
+    batch = [_of_a_batch(row["id"], row["response"]) for row in bare]
+    assert _verdict(_lines(tmp_path / "batch.jsonl", batch), "-b", "hi_tom") == expected
+    failed = {"custom_id": bare[0]["id"], "response": None, "error": {"message": "expired"}}
+    said = tomrl("judge", _lines(tmp_path / "batch.jsonl", [failed, *batch[1:]]), "-b", "hi_tom")
+    assert "1 of the questions (expired); left out" in said
     bare[3]["question"] = "Where is it?"
     with pytest.raises(UserError, match="found 'Where is it[?]'"):
         tomrl("judge", _lines(tmp_path / "other.jsonl", bare), "-b", "hi_tom")
+
+
+def _of_a_batch(asked: str, said: str) -> Row:
+    """A line that OpenAI and ``vllm run-batch`` write, reasoning apart."""
+    thought, _, answer = said.removeprefix("<think>").partition("</think>")
+    message = {"role": "assistant", "content": answer, "reasoning_content": thought}
+    body = {"object": "chat.completion", "choices": [{"index": 0, "message": message}]}
+    return {
+        "id": f"batch_req_{asked}",
+        "custom_id": asked,
+        "response": {"status_code": 200, "request_id": "r", "body": body},
+        "error": None,
+    }
 
 
 @pytest.mark.parametrize("text", ["", "Where?", "Story: none", "Question: What?"])

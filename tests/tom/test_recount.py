@@ -79,7 +79,7 @@ def test_who_heeds_no_claim_believes_the_same_without_any() -> None:
         silent = beliefs(tuple(e for e in item.events if not isinstance(e, Claim)))
         for question in item.questions:
             asked = parse_question(question.text)
-            heeds = heeds_claim(asked, item.events, known)
+            heeds = heeds_claim(asked, known)
             moved = asked.answer(known) != asked.answer(silent)
             assert heeds or not moved
             heeded[heeds] += 1
