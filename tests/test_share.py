@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -87,10 +88,16 @@ def test_transformers_gives_the_recorded_answers(study: Path) -> None:
     told = {e.dataset_type: e.metric_value for e in vars(ModelCard(card).data)["eval_results"]}
     assert told == {name: round(scores[name]["accuracy"], 4) for name in (*suite, "arithmetic")}
     usage = card.partition("```python\n")[2].partition("```")[0]
-    printed = io.StringIO()
+    printed, known = io.StringIO(), dict[str, Any](MODEL=str(study / "out"))
     with redirect_stdout(printed):
-        exec(usage, {"MODEL": str(study / "out")})
+        exec(usage, known)
     assert printed.getvalue().rstrip("\n") in said.values()
+    how = {"max_new_tokens": settings.max_new_tokens, "do_sample": False}
+    for column, examples in suite.items():
+        chats = [list(prompt.messages) for prompt in prompts_of(examples, asking, seed=0)]
+        for example, (answered,) in zip(examples, known["ask"](chats, **how), strict=True):
+            told = answered["generated_text"][-1]["content"]
+            assert told == said[example.id, column]
 
 
 def test_a_model_goes_to_a_hub(study: Path, hub: ReceivingHub) -> None:

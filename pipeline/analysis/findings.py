@@ -145,12 +145,14 @@ def _on_both_sides(results: Results, result: TrainedResult) -> Iterator[str]:
 
 
 def _against_rules(key: str, rows: list[Row]) -> Iterator[str]:
-    for row in rows:
-        if row.rule is not None and row.trained is not None and row.trained <= row.rule:
-            yield (
-                f"{key}: on {row.task} the trained model ({row.trained:.1%}) does not beat the "
-                f"fixed rule '{row.rule_name}' ({row.rule:.1%})."
-            )
+    """Name the columns on which a rule that learns nothing is as good, or better."""
+    behind = [
+        f"{row.task} ({row.trained:.1%} against {row.rule:.1%} by '{row.rule_name}')"
+        for row in rows
+        if row.rule is not None and row.trained is not None and row.trained <= row.rule
+    ]
+    if behind:
+        yield f"{key}: the trained model does not beat a fixed rule on {', '.join(behind)}."
 
 
 def accuracy_by_order(results: Results, result: CellResult) -> dict[str, dict[str, float]]:

@@ -108,10 +108,10 @@ def test_collapse_is_reported_when_it_is_there() -> None:
     assert not any("collapse" in s for s in stable)
 
 
-def test_a_score_below_its_rule_is_called_so() -> None:
+def test_scores_below_their_rules_are_told_in_one_sentence() -> None:
     sentences = findings(*signed(study(order_3=0.3, lengths=[20.0] * 20)))
-    assert any("hi_tom_order_3" in s and "does not beat the fixed rule" in s for s in sentences)
-    assert not any("hi_tom_orders_0_2" in s and "does not beat" in s for s in sentences)
+    (told,) = (s for s in sentences if "does not beat a fixed rule on" in s)
+    assert "hi_tom_order_3 (30.0% against" in told and "hi_tom_orders_0_2" not in told
 
 
 def test_a_reward_that_pays_a_published_rule_is_told_with_what_wins_it() -> None:
