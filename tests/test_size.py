@@ -18,7 +18,7 @@ BUDGETS = {
     "benchmarks": 3789,
     "flows": 1842,
     "pipeline": 0,
-    "pipeline/analysis": 5082,
+    "pipeline/analysis": 5083,
     "pipeline/audit": 941,
     "pipeline/base": 766,
     "pipeline/cli": 3164,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5295,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 36049,
+    "tests": 36122,
     "tomrl": 67,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
