@@ -25,8 +25,8 @@ BUDGETS = {
     "pipeline/config": 1747,
     "pipeline/data": 1744,
     "pipeline/engine": 1739,
-    "pipeline/evaluate": 2194,
-    "pipeline/formats": 993,
+    "pipeline/evaluate": 2204,
+    "pipeline/formats": 1013,
     "pipeline/judge": 1907,
     "pipeline/model": 873,
     "pipeline/ops": 0,
@@ -36,7 +36,7 @@ BUDGETS = {
     "pipeline/ops/mirror": 959,
     "pipeline/ops/planning": 773,
     "pipeline/ops/share": 688,
-    "pipeline/ops/verl": 2243,
+    "pipeline/ops/verl": 2242,
     "pipeline/ops/vllm": 432,
     "pipeline/reward": 268,
     "pipeline/rules": 661,
@@ -45,8 +45,8 @@ BUDGETS = {
     "pipeline/tom": 5295,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 36122,
-    "tomrl": 67,
+    "tests": 36161,
+    "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
 same commit."""

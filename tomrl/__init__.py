@@ -36,12 +36,19 @@ def questions(count: int = 600, *, seed: int = 0) -> list[dict[str, Any]]:
     """New questions about who believes what, with gold answers: what a model says to them can be
     judged.
 
-    In each story three people move an object, leave, return and make claims; it has a question of
+    In a story three people move an object, leave, may return and make claims; it has a question of
     each belief order from 0 to 3.
+
+    Raises:
+        UserError: If ``count`` or ``seed`` is no whole number from 0.
     """
+    from pipeline.base.errors import UserError
     from pipeline.config.sources import HiTomSource
     from pipeline.data.generated import stories
 
+    for name, value in (("count", count), ("seed", seed)):
+        if not isinstance(value, int) or value < 0:
+            raise UserError(f"questions: {name}: found {value!r}; allowed: a whole number from 0")
     kind = HiTomSource(kind="hi_tom_style", agents=3, structure="free", tell=(True,), seed=seed)
     rows = map(dict[str, Any], chain.from_iterable(stories(kind, "test", count)))
     return [

@@ -57,7 +57,13 @@ _LABEL = re.compile(
     r"^\W{0,4}(story|context|passage|scenario|question|choices|options|answer)\W{0,3}:",
     re.IGNORECASE | re.MULTILINE,
 )
-_TURN = re.compile(r"^(?:<\|im_start\|>)?(system|user|assistant)\n", re.MULTILINE)
+_BEFORE = re.compile(r"\s*(?:<\|endoftext\|>|<\|begin_of_text\|>|<s>)?\s*")
+_HEADS = (  # of a chat's turns, with ChatML's marks and without
+    re.compile(r"<\|im_start\|>(\w+)\r?\n"),
+    re.compile(r"^(system|user|assistant)\r?\n", re.MULTILINE),
+)
+_TURN_ENDS = "<|im_end|>"
+_MARKS = re.compile(r"(?:\s*(?:<\|\w+\|>|<end_of_turn>|</s>))+\s*$")
 _STORY, _CHOICES = ("story", "context", "passage", "scenario"), ("choices", "options")
 _SENTENCE_ENDS = ".!?\n"
 
@@ -198,10 +204,11 @@ def _take_apart(row: dict[str, Any], response: str) -> None:
 
 
 def _said(response: object) -> object:
-    """The last answer of a chat; what is no chat stays as it is."""
+    """The last answer of a chat; what is no chat stays as it is, but for marks at its end."""
     turns = _turns(response)
-    said = _last(turns, "assistant")
-    return response if said is None and not _is_chat(response) else said
+    if isinstance(response, str) and not turns:
+        return _MARKS.sub("", response) if response.rstrip().endswith(">") else response
+    return _last(turns, "assistant") if turns else response
 
 
 def _turns(value: object) -> Sequence[Mapping[str, Any]]:
@@ -210,14 +217,19 @@ def _turns(value: object) -> Sequence[Mapping[str, Any]]:
     """
     if _is_chat(value):
         return value
-    if not isinstance(value, str) or not _TURN.match(value):
+    if not isinstance(value, str) or not (before := _BEFORE.match(value)):
         return []
-    heads = list(_TURN.finditer(value))
+    start = before.end()
+    heads = next((list(h.finditer(value, start)) for h in _HEADS if h.match(value, start)), [])
     ends = [*(head.start() for head in heads[1:]), len(value)]
     return [
-        {"role": head[1], "content": value[head.end() : end].strip().removesuffix("<|im_end|>")}
-        for head, end in zip(heads, ends, strict=True)
+        {"role": head[1], "content": _turn(value[head.end() : end])}
+        for head, end in zip(heads, ends, strict=False)  # without heads, one end is left
     ]
+
+
+def _turn(text: str) -> str:
+    return _MARKS.sub("", text.split(_TURN_ENDS)[0]).strip()
 
 
 def split_prompt(text: str) -> dict[str, str]:

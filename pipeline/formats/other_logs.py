@@ -72,8 +72,7 @@ def _of_harness(path: Path, where: str, row: Mapping[str, Any]) -> dict[str, Any
 def _of_inspect(row: Mapping[str, Any]) -> dict[str, Any]:
     target, epoch = row["target"], row.get("epoch", 1)
     if row.get("error") or not row["output"].get("choices"):
-        error = row.get("error")
-        return {FAILED: error.get("message", error) if isinstance(error, dict) else "no answer"}
+        return {FAILED: _reason(row.get("error"))}
     found = {
         "id": str(row.get("id")),
         "answer": target if isinstance(target, str) else next(iter(target or ()), ""),
@@ -88,30 +87,57 @@ def _of_inspect(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_batch(row: Mapping[str, Any]) -> bool:
-    answered = isinstance(row.get("response"), dict) and "body" in row["response"]
-    return "custom_id" in row and (answered or bool(row.get("error")))
+    response = row.get("response", row)
+    answered = response is None or (isinstance(response, dict) and "body" in response)
+    return row.get("custom_id") is not None and answered
 
 
 def _of_batch(row: Mapping[str, Any]) -> dict[str, Any]:
     """A line of the results of a batch, as OpenAI and ``vllm run-batch`` write them."""
-    body = (row.get("response") or {}).get("body") or {}
-    choices = body.get("choices")
-    if not choices:
-        error = row.get("error") or body.get("error") or "no answer"
-        return {FAILED: error.get("message", error) if isinstance(error, dict) else error}
-    said = [_said(choice) for choice in choices]
-    return {"id": str(row["custom_id"]), "response": said[0] if len(said) == 1 else said}
+    body = (row["response"] or {}).get("body")
+    said = _answers(body) if isinstance(body, dict) else []
+    if not said:
+        return {FAILED: _reason(row.get("error") or body)}
+    return {
+        **row,
+        "id": str(row["custom_id"]),
+        "response": said[0] if len(said) == 1 else said,
+    }
+
+
+def _answers(body: Mapping[str, Any]) -> list[str]:
+    """What a server answered: to chats and prompts several choices, to ``/v1/responses`` items."""
+    choices, items = body.get("choices"), body.get("output")
+    if isinstance(choices, list):
+        return [_said(choice) for choice in choices if isinstance(choice, dict)]
+    content = [
+        {"reasoning": part.get("text")} if item.get("type") == "reasoning" else part
+        for item in (items if isinstance(items, list) else ())
+        if isinstance(item, dict)
+        for part in item.get("content") or item.get("summary") or ()
+        if isinstance(part, dict)
+    ]
+    return [_said({"message": {"content": content}})] if content else []
+
+
+def _reason(error: object) -> str:
+    """Why there is no answer, which servers put at several depths."""
+    while isinstance(error, dict):
+        error = error.get("message") or error.get("error")
+    return str(error or "no answer")
 
 
 def _said(choice: Mapping[str, Any]) -> str:
     """A model's answer; reasoning that a server split off is put before ``</think>``."""
-    message = choice.get("message") or {}
+    message = choice.get("message")
+    message = message if isinstance(message, dict) else {}
     content = message.get("content") or choice.get("text") or ""
     thought = message.get("reasoning_content") or message.get("reasoning") or ""
     if not isinstance(content, str):
-        parts = [part for part in content if isinstance(part, dict)]
-        thought = "".join(str(part.get("reasoning", "")) for part in parts)
-        content = "".join(str(part.get("text", "")) for part in parts)
+        listed = content if isinstance(content, list) else ()
+        parts = [part for part in listed if isinstance(part, dict)]
+        thought = "".join(str(part.get("reasoning") or "") for part in parts)
+        content = "".join(str(part.get("text") or "") for part in parts)
     return f"{thought}{_THINK_END}{content}" if thought else content
 
 

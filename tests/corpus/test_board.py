@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tomrl as package
+from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
@@ -112,6 +113,10 @@ def test_new_questions_have_gold_answers_and_their_own_seed() -> None:
     asked = package.questions(120, seed=3)
     assert len({row["id"] for row in asked}) == 120
     assert asked[:40] == package.questions(40, seed=3) != package.questions(40, seed=4)
+    wrongs: list[dict[str, Any]] = [{"count": -1}, {"seed": -1}, {"seed": "x"}]
+    for wrong in wrongs:
+        with pytest.raises(UserError, match="allowed: a whole number from 0"):
+            package.questions(**wrong)
     right = [{**row, "response": row["answer"]} for row in asked]
     accuracy = package.judge(right).as_json()["evidence"]["answers"]["accuracy"]
     assert (accuracy["count"], accuracy["value"]) == (120, 1.0)

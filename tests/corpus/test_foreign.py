@@ -15,7 +15,7 @@ import pytest
 from pipeline.base.errors import UserError
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
-from pipeline.evaluate.naming import split_prompt
+from pipeline.evaluate.naming import naming_of, split_prompt
 from pipeline.tasks.registry import get
 from tests.said import tomrl
 
@@ -204,16 +204,16 @@ def _chatml(row: Row) -> Row:
     """The same with the marks of the template, which verl keeps on request."""
     turns = (("system", "Answer in tags."), ("user", _labelled(row)))
     asked = "".join(f"<|im_start|>{role}\n{text}<|im_end|>\n" for role, text in turns)
-    return {**_verl(row), "input": f"{asked}<|im_start|>assistant\n<think>"}
+    said = _verl(row)
+    output = f"{said['output']}<|im_end|><|endoftext|>"
+    return {**said, "input": f"{asked}<|im_start|>assistant\n<think>", "output": output}
 
 
 def _whole_chat(row: Row) -> Row:
     """What a model's pipeline generated, with the prompt that it went on from."""
     asked = str(_chatml(row)["input"]).removesuffix("<think>")
-    return {
-        **_without(row, "response", "story", "question"),
-        "generated_text": asked + row["response"],
-    }
+    whole = f"<|endoftext|>{asked}{row['response']}<|im_end|>\n<|endoftext|>"
+    return {**_without(row, "response", "story", "question"), "generated_text": whole}
 
 
 def _parts(row: Row) -> tuple[str, str]:
@@ -327,9 +327,10 @@ def test_answers_alone_are_joined_with_their_questions(mirror: Path, tmp_path: P
     assert found["answered"] == expected["answered"] and found["answers"] == expected["answers"]
     batch = [_of_a_batch(row["id"], row["response"]) for row in bare]
     assert _verdict(_lines(tmp_path / "batch.jsonl", batch), "-b", "hi_tom") == expected
-    failed = {"custom_id": bare[0]["id"], "response": None, "error": {"message": "expired"}}
-    said = tomrl("judge", _lines(tmp_path / "batch.jsonl", [failed, *batch[1:]]), "-b", "hi_tom")
-    assert "1 of the questions (expired); left out" in said
+    by_item = [_of_responses(row["id"], row["response"]) for row in bare]
+    assert _verdict(_lines(tmp_path / "batch.jsonl", by_item), "-b", "hi_tom") == expected
+    own = [_without(r, "response") | _without(b, "id") for r, b in zip(whole, batch, strict=True)]
+    assert _verdict(_lines(tmp_path / "batch.jsonl", own)) == expected
     bare[3]["question"] = "Where is it?"
     with pytest.raises(UserError, match="found 'Where is it[?]'"):
         tomrl("judge", _lines(tmp_path / "other.jsonl", bare), "-b", "hi_tom")
@@ -346,6 +347,46 @@ def _of_a_batch(asked: str, said: str) -> Row:
         "response": {"status_code": 200, "request_id": "r", "body": body},
         "error": None,
     }
+
+
+def _of_responses(asked: str, said: str) -> Row:
+    """The same from OpenAI's newer endpoint."""
+    thought, _, answer = said.removeprefix("<think>").partition("</think>")
+    summary = [{"type": "summary_text", "text": thought}]
+    content = [{"type": "output_text", "text": answer}]
+    output = [{"type": "reasoning", "summary": summary}, {"type": "message", "content": content}]
+    body = {"object": "response", "output": output}
+    return {"custom_id": asked, "response": {"status_code": 200, "body": body}, "error": None}
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ({"response": None, "error": {"message": "expired"}}, "expired"),
+        ({"response": None, "error": None}, "no answer"),
+        ({"response": {"body": "upstream connect error"}}, "upstream connect error"),
+        ({"response": {"body": {"error": {"error": {"message": "too long"}}}}}, "too long"),
+        ({"response": {"body": ["no"]}, "error": 3}, "3"),
+        ({"response": {"body": {"choices": 1, "output": 1}}}, "no answer"),
+        ({"response": {"body": {"choices": ["x"]}}}, "no answer"),
+    ],
+)
+def test_a_question_of_a_batch_that_was_not_answered_is_left_out(
+    line: Row, why: str, tmp_path: Path
+) -> None:
+    rows = [
+        _without(row, "response") | _without(_of_a_batch(row["id"], row["response"]), "id")
+        for row in answers()
+    ]
+    said = tomrl("judge", _lines(tmp_path / "a.jsonl", [{"custom_id": "q0", **line}, *rows[1:]]))
+    assert f"1 of the questions ({why}); left out" in " ".join(said.split())
+
+
+def test_a_chat_with_marks_is_split_at_these_alone() -> None:
+    said = "<|im_start|>user\nWhere?<|im_end|>\n<|im_start|>assistant\nThe\nuser\nbox.<|im_end|>"
+    row = {"story": "Ann put it there.", "generated_text": f"{said}\n<|im_start|>tool\nIt is not."}
+    (found,) = naming_of("a file", row, {}).rows("a row", row)
+    assert found["response"] == "The\nuser\nbox."
 
 
 @pytest.mark.parametrize("text", ["", "Where?", "Story: none", "Question: What?"])

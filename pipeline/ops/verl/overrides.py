@@ -210,6 +210,9 @@ def sharding(section: str, cell: TrainedCell, recipe: Train, placement: Placemen
 
 
 def deterministic(section: str, recipe: Train) -> Overrides:
+    """Of the trainer alone: in rollouts verl 0.9.1 gives each request the seed of its replica
+    (``vllm_async_server.generate``), so that all completions of a prompt would be the same.
+    """
     return {f"{section}.full_determinism": True} if recipe.cluster.deterministic else {}
 
 
@@ -230,7 +233,6 @@ def _rollout(cell: TrainedCell, recipe: Train, placement: Placement) -> Override
         f"{_ROLLOUT}.temperature": recipe.temperature,
         f"{_ROLLOUT}.top_p": recipe.top_p,
         f"{_ROLLOUT}.seed": cell.seed,
-        **deterministic(_ROLLOUT, recipe),
         f"{_ROLLOUT}.dtype": recipe.precision,
         # Else vLLM reserves cache for the longest sequence the model knows: a million tokens.
         f"{_ROLLOUT}.max_model_len": recipe.max_prompt_tokens + recipe.max_new_tokens,
