@@ -177,18 +177,19 @@ UNITS = (
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("preset", [*REWARDS, "fidelity, unreadable"])
-def test_a_hostile_megabyte_takes_less_than_50_ms(preset: str, unit: str) -> None:
-    response = unit * (2**20 // len(unit)) + "</think><answer> blue_jar</answer>"
+def test_a_hostile_megabyte_takes_time_by_its_length(preset: str, unit: str) -> None:
     preset, _, unreadable = preset.partition(", ")
     example = replace(EXAMPLE, benchmark="opentom") if unreadable else EXAMPLE
-    reward(load_preset(preset), response, example)
 
-    def seconds() -> float:
+    def seconds(length: int) -> float:
+        response = unit * (length // len(unit)) + "</think><answer> blue_jar</answer>"
         start = time.process_time()
         reward(load_preset(preset), response, example)
         return time.process_time() - start
 
-    assert min(seconds() for _ in range(3)) < 0.05
+    seconds(2**18)
+    whole, quarter = (min(seconds(length) for _ in range(3)) for length in (2**20, 2**18))
+    assert whole < 0.05 or whole < 8 * quarter  # four times as long; sixteen if it were quadratic
 
 
 def test_noise_never_raises() -> None:
