@@ -42,18 +42,20 @@ def closure(
     """
     found: dict[str, str] = {}
     waiting = sorted(modules)
+    seen = set(waiting)
     for name in waiting:
         if _file(root, name) is None:
             raise ValueError(f"there is no module {name} in {root}")
     while waiting:
         name = waiting.pop()
-        path = _file(root, name)
-        if path is None or name in found or _is_under(name, without):
+        path = None if _is_under(name, without) else _file(root, name)
+        if path is None:
             continue
         module = _read(path, path.stat().st_mtime_ns)
         found[name] = module.digest
         found |= {f"{name}:{file.name}": _sha256(file.read_bytes()) for file in module.files}
-        waiting += [other for other in module.imports if other not in found]
+        waiting += module.imports - seen
+        seen |= module.imports
     return dict(sorted(found.items()))
 
 
@@ -102,7 +104,7 @@ class _Syntax:
     def read(self, node: ast.AST, *, follow: bool = True) -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             self.strings.add(node.value)
-        elif follow:
+        elif follow and isinstance(node, (ast.Import, ast.ImportFrom)):
             self.imports.update(_imported(node))
         self.text.write(f"{type(node).__name__}(")
         for name in node._fields:
@@ -126,11 +128,11 @@ class _Syntax:
             self.text.write(f"{value!r},")
 
 
-def _imported(node: ast.AST) -> Iterator[str]:
+def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     if isinstance(node, ast.Import):
         for alias in node.names:
             yield from _with_parents(alias.name)
-    elif isinstance(node, ast.ImportFrom) and node.module:
+    elif node.module:
         yield from _with_parents(node.module)
         yield from (f"{node.module}.{alias.name}" for alias in node.names)
 

@@ -35,7 +35,6 @@ from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import NOW, WhereQuestion
 from pipeline.tom.recount import heeds_claim
 from pipeline.tom.story import Story
-from pipeline.tom.structure import structure_id
 from pipeline.tom.trace import write_recount, write_trace, write_track
 
 Value = TypeVar("Value")
@@ -142,27 +141,24 @@ def _drawn_pair(source: GeneratedSource, random: Random) -> CounterfactualPair:
 
 def _pair_rows(found: CounterfactualPair, source: GeneratedSource, index: int) -> list[PairRow]:
     """The rows of a pair of stories with the required proof."""
-    rows: list[PairRow] = []
-    differing = found.differing
-    observed, hidden = (
-        _rows(source, each, traced=False) for each in (found.observed, found.hidden)
-    )
-    for number, both in enumerate(zip(observed, hidden, strict=True)):
-        proof = "contrast" if in_contrast(found, number) else "any"
-        if source.proof not in ("any", proof):
-            continue
-        for member, row in zip(("observed", "hidden"), both, strict=True):
-            rows.append(
-                {
-                    **row,
-                    "pair": f"{index}-{number}",
-                    "member": member,
-                    "intervention": found.intervention,
-                    "differs": number in differing,
-                    "proof": proof,
-                }
-            )
-    return rows
+    differing, asked = found.differing, range(len(found.observed.questions))
+    proofs = ("contrast" if in_contrast(found, number) else "any" for number in asked)
+    kept = {n: proof for n, proof in enumerate(proofs) if source.proof in ("any", proof)}
+    if not kept:  # most pairs are thrown away, and rows cost more than their proof
+        return []
+    both = [_rows(source, each, traced=False) for each in (found.observed, found.hidden)]
+    return [
+        {
+            **of_member[number],
+            "pair": f"{index}-{number}",
+            "member": member,
+            "intervention": found.intervention,
+            "differs": number in differing,
+            "proof": proof,
+        }
+        for number, proof in kept.items()
+        for member, of_member in zip(("observed", "hidden"), both, strict=True)
+    ]
 
 
 def _story(source: GeneratedSource, purpose: str, index: int) -> GeneratedItem:
@@ -170,7 +166,7 @@ def _story(source: GeneratedSource, purpose: str, index: int) -> GeneratedItem:
     for attempt in count_up():
         again = f":{attempt}" if attempt else ""
         item = _drawn(source, Random(f"{source.seed}:{purpose}:{index}{again}"))
-        if source.structures == "any" or fold_of(structure_id(item.events)) == _fold(purpose):
+        if source.structures == "any" or fold_of(item.structure) == _fold(purpose):
             return item
     raise AssertionError("every fold has structures")
 
@@ -202,11 +198,10 @@ def _rows(source: GeneratedSource, item: GeneratedItem, *, traced: bool = True) 
     Questions in another style, and those about topics and states, have no trace: they are for
     evaluation.
     """
-    structure = structure_id(item.events)
     if isinstance(source, FantomSource):
         traces = (_heard_or_missed(question) if traced else "" for question in item.questions)
         asked = zip(item.questions, traces, strict=True)
-        return [_row(item, question, structure, trace, None) for question, trace in asked]
+        return [_row(item, question, trace, None) for question, trace in asked]
     language = HI_TOM if isinstance(source, HiTomSource) else EXPLORE_TOM
     known = beliefs(item.events, language.rules[PLAIN])
     rows = []
@@ -216,7 +211,7 @@ def _rows(source: GeneratedSource, item: GeneratedItem, *, traced: bool = True) 
         trace = (
             _trace(where, question, item.events, known, source.trace) if where and traced else ""
         )
-        rows.append(_row(item, question, structure, trace, heeds))
+        rows.append(_row(item, question, trace, heeds))
     return rows
 
 
@@ -302,7 +297,6 @@ def _heard_or_missed(question: GeneratedQuestion) -> str:
 def _row(
     item: GeneratedItem,
     question: GeneratedQuestion,
-    structure: str,
     trace: str,
     heeds: bool | None,
 ) -> StoryRow:
@@ -316,7 +310,7 @@ def _row(
         "is_interesting": question.interesting,
         "heeds_claim": heeds,
         "trace": trace,
-        "structure": structure,
+        "structure": item.structure,
     }
 
 

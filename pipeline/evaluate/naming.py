@@ -106,7 +106,7 @@ class Naming:
             yield found
             return
         for sample, each in enumerate(said):
-            yield found | {response: _said(each), "sample": sample}
+            yield found | {response: _said(each, _turns(each)), "sample": sample}
 
 
 def parse_columns(text: str | None) -> dict[str, str]:
@@ -193,19 +193,19 @@ def _take_apart(row: dict[str, Any], response: str) -> None:
     """Make story, question, choices and response of the prompt and the chats of a row."""
     prompt = row.get("prompt")
     if response in row:
-        prompt = prompt or _turns(row[response])  # a whole chat, with what was asked
-        row[response] = _said(row[response])
+        said = _turns(row[response])
+        prompt = prompt or said  # a whole chat, with what was asked
+        row[response] = _said(row[response], said)
     if turns := _turns(prompt):
-        if response not in row and (said := _last(turns, "assistant")) is not None:
-            row[response] = said
+        if response not in row and (answer := _last(turns, "assistant")) is not None:
+            row[response] = answer
         prompt = _last(turns, "user")
     if isinstance(prompt, str) and "story" not in row:
         row |= {name: text for name, text in split_prompt(prompt).items() if name not in row}
 
 
-def _said(response: object) -> object:
+def _said(response: object, turns: Sequence[Mapping[str, Any]]) -> object:
     """The last answer of a chat; what is no chat stays as it is, but for marks at its end."""
-    turns = _turns(response)
     if isinstance(response, str) and not turns:
         return _MARKS.sub("", response) if response.rstrip().endswith(">") else response
     return _last(turns, "assistant") if turns else response

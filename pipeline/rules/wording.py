@@ -24,7 +24,7 @@ from pipeline.rules.learned import FEWEST, FOLDS, CrossFitted, folds_of
 from pipeline.rules.reading import Reading
 from pipeline.rules.surface import UNDEFINED, SurfaceQuestion
 from pipeline.tom.question import WhereQuestion
-from pipeline.tom.story import Event, Remark, Stay
+from pipeline.tom.story import Remark, Stay
 from pipeline.tom.structure import named_parts
 
 WORDING = "wording"
@@ -43,16 +43,30 @@ _NAME = re.compile(r"\b[A-Z]\w+")
 Described = tuple[tuple[str, ...], ...]
 """The features of each candidate of a question."""
 
+_Parts = Sequence[tuple[str, tuple[str, ...]]]
+_Told = Sequence[tuple[str, _Parts]]
+
 
 def describe(asked: Sequence[SurfaceQuestion], readings: Sequence[Reading]) -> list[Described]:
     return [
-        tuple(_described(candidate, question, reading) for candidate in question.candidates)
+        tuple(_described(candidate, question, reading, told) for candidate in question.candidates)
         for question, reading in zip(asked, readings, strict=True)
+        for told in [_told(reading)]
     ]
 
 
-def _described(candidate: str, asked: SurfaceQuestion, reading: Reading) -> tuple[str, ...]:
-    words = _words(candidate, asked, reading)
+def _told(reading: Reading) -> _Told | None:
+    """The events of a story that was read, each as its kind and the names that it has."""
+    if reading.surface is None or not isinstance(reading.surface.question, WhereQuestion):
+        return None
+    events = (e for e in reading.surface.story.events if not isinstance(e, Remark | Stay))
+    return [(type(event).__name__, list(named_parts(event))) for event in events]
+
+
+def _described(
+    candidate: str, asked: SurfaceQuestion, reading: Reading, told: _Told | None
+) -> tuple[str, ...]:
+    words = _words(candidate, asked, reading, told)
     count = len(words)
     pairs = combinations(words, 2) if count <= _MOST_PAIRED else ()
     found = chain(
@@ -67,24 +81,24 @@ def _described(candidate: str, asked: SurfaceQuestion, reading: Reading) -> tupl
     return tuple(dict.fromkeys(found))
 
 
-def _words(candidate: str, asked: SurfaceQuestion, reading: Reading) -> list[str]:
+def _words(
+    candidate: str, asked: SurfaceQuestion, reading: Reading, told: _Told | None
+) -> list[str]:
     """The sentences of the story, each as one word."""
-    surface = reading.surface
-    if surface is None or not isinstance(surface.question, WhereQuestion):
+    question = reading.surface.question if reading.surface else None
+    if told is None or not isinstance(question, WhereQuestion):
         return _of_text(candidate, asked, reading)
     roles = {name: "P" for name in asked.candidates} | {candidate: "C"}
-    roles |= {name: f"Q{place}" for place, name in enumerate(surface.question.chain)}
-    roles[surface.question.object] = "X"
-    events = (e for e in surface.story.events if not isinstance(e, Remark | Stay))
-    return [_word(event, roles) for event in events]
+    roles |= {name: f"Q{place}" for place, name in enumerate(question.chain)}
+    roles[question.object] = "X"
+    return [_word(kind, parts, roles) for kind, parts in told]
 
 
-def _word(event: Event, roles: dict[str, str]) -> str:
-    parts = (
-        "".join(sorted(roles.get(name, kind[0]) for name in names)) or "-"
-        for kind, names in named_parts(event)
+def _word(kind: str, parts: _Parts, roles: dict[str, str]) -> str:
+    words = (
+        "".join(sorted(roles.get(name, of[0]) for name in names)) or "-" for of, names in parts
     )
-    return " ".join((type(event).__name__, *parts))
+    return " ".join((kind, *words))
 
 
 def _of_text(candidate: str, asked: SurfaceQuestion, reading: Reading) -> list[str]:

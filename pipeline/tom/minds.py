@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from pipeline.tom.belief import Beliefs, beliefs
 from pipeline.tom.observation import Chain, Observation
@@ -231,25 +231,38 @@ def answers_of_minds(
         rules: The benchmark's convention as a person reads it.
         minds: The deficits of each mind.
     """
+    known = _minds_of(events, rules)
     found = []
     for lacking in minds:
         chain = question.chain
         for name in lacking:
             chain = MINDS[name].asked(chain)
-        known = _known(events, rules, tuple(n for n in lacking if n in _NOTICING))
-        found.append(replace(question, chain=chain).answer(known))
+        mind = _mind(known, events, _noticing(lacking))
+        found.append(mind.of(chain, question.object, question.aspect))
     return found
 
 
-_NOTICING = frozenset(name for name, mind in MINDS.items() if mind.faculty not in (DEPTH, WHOSE))
+_Minds = dict[Lacking, Beliefs]
+"""The beliefs of minds about one story, by what they lack."""
 
 
-@lru_cache(maxsize=512)  # several questions about a story usually follow each other
-def _known(events: Story, rules: Rules, lacking: Lacking) -> Beliefs:
-    if not lacking:
-        return beliefs(events, rules)
-    known = _known(events, rules, lacking[:-1])
-    return Beliefs(MINDS[lacking[-1]].noticed(events, known.observations))
+@lru_cache(maxsize=64)  # several questions about a story usually follow each other
+def _minds_of(events: Story, rules: Rules) -> _Minds:
+    """The mind that lacks nothing; others are added when they are asked for."""
+    return {(): beliefs(events, rules)}
+
+
+def _mind(known: _Minds, events: Story, lacking: Lacking) -> Beliefs:
+    if lacking not in known:
+        before = _mind(known, events, lacking[:-1])
+        known[lacking] = Beliefs(MINDS[lacking[-1]].noticed(events, before.observations))
+    return known[lacking]
+
+
+@cache
+def _noticing(lacking: Lacking) -> Lacking:
+    """The deficits that change what is observed, not whom a question is about."""
+    return tuple(name for name in lacking if MINDS[name].faculty not in (DEPTH, WHOSE))
 
 
 def combined(names: Sequence[str]) -> list[Lacking]:

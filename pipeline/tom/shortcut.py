@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from pipeline.tom.belief import Beliefs, beliefs
 from pipeline.tom.cues import CUES, Naming, namings
@@ -34,8 +35,17 @@ _UNAWARE = re.compile(r"does not know|unaware|not involved|does not provide|cann
 
 
 @dataclass(frozen=True, slots=True)
+class _Scene:
+    """A part of a story, from one event to before another."""
+
+    events: Story
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
 class Surface:
-    """The input of a rule."""
+    """The input of a rule; a dozen rules ask for the same properties."""
 
     text: str
     story: ParsedStory
@@ -43,7 +53,7 @@ class Surface:
     choices: tuple[str, ...]
     world: Beliefs
 
-    @property
+    @cached_property
     def places(self) -> list[tuple[int, str]]:
         """(moment, place) of each real change."""
         if not isinstance(self.question, WhereQuestion):
@@ -54,11 +64,11 @@ class Surface:
                 changes.append((seen.moment, seen.value))
         return changes
 
-    @property
+    @cached_property
     def namings(self) -> tuple[Naming, ...]:
         return namings(self.story.events, self.question)
 
-    @property
+    @cached_property
     def candidates(self) -> list[str]:
         """Places of the kind asked for, in order of first mention."""
         aspect = self.question.aspect if isinstance(self.question, WhereQuestion) else CONTAINER
@@ -70,6 +80,17 @@ class Surface:
                 case Place(_, place) | Move(_, _, place) if aspect == CONTAINER:
                     named.setdefault(place)
         return list(named)
+
+    @cached_property
+    def last_scene(self) -> _Scene:
+        """The last scene that tells of the object."""
+        events = self.story.events
+        thing = self.question.object if isinstance(self.question, WhereQuestion) else ""
+        starts = scene_starts(events) or (0,)
+        for start, stop in reversed(list(zip(starts, (*starts[1:], len(events)), strict=True))):
+            if any(_tells_of(event, thing) for event in events[start:stop]):
+                return _Scene(events, start, stop)
+        return _Scene(events, 0, len(events))
 
 
 Rule = Callable[[Surface], str | None]
@@ -83,7 +104,7 @@ def scene_start(surface: Surface) -> str | None:
     """The object's place when the last scene that tells of it begins."""
     if not isinstance(surface.question, WhereQuestion):
         return None
-    scene = _last_scene(surface.story.events, surface.question.object)
+    scene = surface.last_scene
     return _place_at(surface.places, _first_told(scene, surface.question.object) + 1)
 
 
@@ -214,7 +235,7 @@ def _place_at_exit(surface: Surface, agents: Sequence[str]) -> str | None:
     """The object's place when the first of the agents left its last scene for good."""
     if not isinstance(surface.question, WhereQuestion):
         return None
-    scene = _last_scene(surface.story.events, surface.question.object)
+    scene = surface.last_scene
     moment = min((_exit_of(agent, scene) for agent in agents), default=scene.stop)
     return _place_at(surface.places, moment)
 
@@ -223,21 +244,6 @@ def _place_at(places: Sequence[tuple[int, str]], moment: int) -> str | None:
     """The place before a moment, or the first place where there is none before it."""
     before = [place for when, place in places if when < moment]
     return before[-1] if before else places[0][1] if places else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Scene:
-    events: Story
-    start: int
-    stop: int
-
-
-def _last_scene(events: Story, thing: str) -> _Scene:
-    starts = scene_starts(events) or (0,)
-    for start, stop in reversed(list(zip(starts, (*starts[1:], len(events)), strict=True))):
-        if any(_tells_of(event, thing) for event in events[start:stop]):
-            return _Scene(events, start, stop)
-    return _Scene(events, 0, len(events))
 
 
 def _tells_of(event: Event, thing: str) -> bool:

@@ -156,23 +156,20 @@ Story = tuple[Event, ...]
 
 def agents_of(story: Story) -> tuple[str, ...]:
     """The agents of a story in order of first appearance."""
-    seen: dict[str, None] = {}
-    for event in story:
-        if isinstance(event, Aside):
-            seen.update(dict.fromkeys((*_named(event.action), *event.peeking, *event.distracted)))
-        else:
-            seen.update(dict.fromkeys(_named(event)))
-    return tuple(seen)
+    return tuple(dict.fromkeys(name for event in story for name in _named(event)))
 
 
-def _named(event: Action | Remark | Aside) -> tuple[str, ...]:
-    match event:
-        case Enter(agents):
-            return agents
-        case (
-            Present(agent) | Exit(agent) | Move(agent) | Carry(agent) | Change(agent) | Stay(agent)
-        ):
-            return (agent,)
-        case Claim(speaker, listener) | Discuss(speaker, listener) | Report(speaker, listener):
-            return (speaker, listener) if listener else (speaker,)
+_ACTING = (Present, Exit, Move, Carry, Change, Stay)
+_SPEAKING = (Claim, Discuss, Report)
+
+
+def _named(event: Event) -> tuple[str, ...]:
+    if isinstance(event, Enter):
+        return event.agents
+    if isinstance(event, _ACTING):
+        return (event.agent,)
+    if isinstance(event, _SPEAKING):
+        return (event.speaker, event.listener) if event.listener else (event.speaker,)
+    if isinstance(event, Aside):
+        return (*_named(event.action), *event.peeking, *event.distracted)
     return ()

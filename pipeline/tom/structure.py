@@ -11,6 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from typing import get_args
 
 from pipeline.tom.story import (
     WAITING_ROOM,
@@ -39,6 +40,8 @@ _KINDS = {
     "state": "state",
 }
 """The kind of name in each field of an event; other fields belong to the structure as they are."""
+
+_FIELDS = {kind: tuple(each.name for each in fields(kind)) for kind in get_args(Event)}
 
 Part = str | bool | None | tuple[str, ...]
 Step = tuple[Part, ...]
@@ -106,7 +109,7 @@ def _doings(story: Story) -> dict[str, Doings]:
 
 def _taking_part(event: Event) -> Iterator[tuple[str, str]]:
     """Yield (agent, part)."""
-    for name in _fields(event):
+    for name in _FIELDS[type(event)]:
         value = getattr(event, name)
         if isinstance(value, Action):
             yield from _taking_part(value)
@@ -117,7 +120,7 @@ def _taking_part(event: Event) -> Iterator[tuple[str, str]]:
 
 def _step(event: Event, names: _Names) -> Step:
     parts: list[Part] = [type(event).__name__]
-    for name in _fields(event):
+    for name in _FIELDS[type(event)]:
         value = getattr(event, name)
         if isinstance(value, Action):
             parts.extend(_step(value, names))
@@ -132,7 +135,7 @@ def _step(event: Event, names: _Names) -> Step:
 
 def named_parts(event: Event) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield (kind, names) in the order of an event's fields."""
-    for name in _fields(event):
+    for name in _FIELDS[type(event)]:
         value = getattr(event, name)
         if isinstance(value, Action):
             yield type(value).__name__, ()
@@ -140,7 +143,3 @@ def named_parts(event: Event) -> Iterator[tuple[str, tuple[str, ...]]]:
         elif name in _KINDS:
             names = (value,) if isinstance(value, str) else value
             yield _KINDS[name], names or ()
-
-
-def _fields(event: Event) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(event))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from pipeline.tom.question import Question
 from pipeline.tom.story import Story
+from pipeline.tom.structure import structure_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class GeneratedQuestion:
     asked: Question | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GeneratedItem:
     """A story with its questions; ``events`` in the order in which they happened.
 
@@ -45,6 +47,11 @@ class GeneratedItem:
     events: Story
     style: str
     story_type: str = ""
+
+    @cached_property
+    def structure(self) -> str:
+        """The digest of its structure."""
+        return structure_id(self.events)
 
 
 @dataclass(frozen=True, slots=True)
