@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +100,36 @@ def commit(checkout: Path) -> None:
     subprocess.run([*git, "commit", "-qm", "a study"], cwd=checkout, check=True)
 
 
+@cache
+def _prefect_database() -> Path:
+    """A database with the tables of this Prefect, which takes ten seconds: made once, and kept."""
+    folder = Path(tempfile.gettempdir(), f"tomrl-tests-{os.getuid()}")
+    made = folder / f"prefect-{version('prefect')}.db"
+    with locked(made.with_suffix(".lock")):
+        if not made.exists():
+            with tempfile.TemporaryDirectory(dir=folder) as home:
+                subprocess.run(
+                    [sys.executable, *("-m", "prefect", "server", "database", "upgrade", "-y")],
+                    env={**os.environ, "PREFECT_HOME": home},
+                    check=True,
+                    capture_output=True,
+                )
+                whole = Path(home, "whole.db")
+                with closing(sqlite3.connect(Path(home, "prefect.db"))) as database:
+                    database.execute("vacuum into ?", (str(whole),))
+                whole.replace(made)
+    return made
+
+
+def prefect_home(home: Path) -> Path:
+    """A folder of Prefect whose database has its tables."""
+    folder = home / "prefect"
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        shutil.copy(_prefect_database(), folder / "prefect.db")
+    return folder
+
+
 def environment(home: Path) -> dict[str, str]:
     """The environment of a user with this virtual environment activated."""
     bin_folder = Path(sys.executable).parent
@@ -103,7 +137,7 @@ def environment(home: Path) -> dict[str, str]:
     return {
         **kept,
         "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
-        "PREFECT_HOME": str(home / "prefect"),
+        "PREFECT_HOME": str(prefect_home(home)),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "HF_HUB_OFFLINE": "1",
         "COLUMNS": "200",

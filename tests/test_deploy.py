@@ -45,7 +45,7 @@ from pipeline.base.errors import UserError
 from pipeline.base.git import checked_out
 from pipeline.cli.app import app
 from pipeline.config.study_files import study_files
-from tests.conftest import PROJECT, commit, copy_checkout, edited, type_command
+from tests.conftest import PROJECT, commit, copy_checkout, edited, prefect_home, type_command
 from tests.serving import Quiet, serving
 
 Deployed = tuple[Path, str, list[DeploymentEntry]]
@@ -58,7 +58,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
     checkout = copy_checkout(home / "checkout")
     commit(checkout)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PREFECT_HOME", str(home / "prefect"))
+        patch.setenv("PREFECT_HOME", str(prefect_home(home)))
         patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
         patch.setenv("PREFECT_SERVER_DATABASE_TIMEOUT", "60")  # an automation is not tried again
         with server() as address, temporary_settings({PREFECT_API_URL: address}):

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -186,139 +186,165 @@ def alike(pairs: Mapping[Who, Who], topic: str) -> Evidence:
     return levels(topic, dict.fromkeys((*pairs, *pairs.values()), 0.5))
 
 
-CASES: dict[str, Sides] = {
-    "tom-rl/hi-tom": rising(ALL, "hi_tom"),
-    "tom-rl/order-4-set": rising(ALL, "hi_tom_order4"),
-    "tom-rl/order-4": rising(ALL, "hi_tom", order=4),
-    "tom-rl/tomi": rising(ALL, "tomi"),
-    "tom-rl/explore-tom": rising(ALL, "explore_tom"),
-    "tom-rl/infilled": rising(ALL, "explore_tom_infilled"),
-    "tom-rl/gsm8k": (shifted(ALL, 0.0, "gsm8k"), shifted(ALL, -0.2, "gsm8k")),
-    "tom-rl/gpt-4o": one_ahead("hi_tom", {M7: Who("gpt-4o")}),
-    "tom-rl/deepseek-v3": one_ahead("hi_tom", {M7: Who("deepseek-v3")}),
-    "tom-rl/collapse-05b": shrinking("qwen25-05b"),
-    "tom-rl/collapse-15b": shrinking("qwen25-15b"),
-    "tom-rl/collapse-3b": shrinking("qwen25-3b"),
-    "tom-rl/shrinks-by-88": (
-        evidence({Who("qwen25-15b"): WORDY, rl("qwen25-15b"): asked({"hi_tom": 0.5}, 115)}),
-        lengths({rl("qwen25-15b"): 50}),
-    ),
-    "tom-rl/stable-7b": shrinking("qwen25-7b", 98, 30),
-    "tom-rl/stable-7b-1m": shrinking("qwen25-7b-1m", 98, 30),
-    "tom-rl/rises-then-falls": (
-        curved(B7, "length_mean", TENT),
-        curved(B7, "length_mean", [300 - each for each in TENT]),
-    ),
-    "tom-rl/steady-7b-1m": (
-        curved(M7, "length_mean", [100] * 200),
-        curved(M7, "length_mean", [*range(300, 100, -1)]),
-    ),
-    "tom-rl/by-scale": (
-        lengths({B7: 90, rl("qwen25-3b"): 20}),
-        lengths({B7: 20, rl("qwen25-3b"): 90}),
-    ),
-    "tom-rl/no-aha": (
-        saying(dict.fromkeys(LARGER, "So it is.")),
-        saying(dict.fromkeys(LARGER, "Wait, let me verify.")),
-    ),
-    "tom-rl/belief-tracking": (
-        verdicts(dict.fromkeys(LARGER, GOOD)),
-        verdicts(dict.fromkeys(LARGER, BAD)),
-    ),
-    "tom-rl/accurate-and-short": (
-        shifted(LITTLE, 0.3, "hi_tom", words=(100, 20)),
-        shifted(LITTLE, 0.3, "hi_tom"),
-    ),
-    "tom-rl/less-meaning": (speaking(THOUGHT, BARE), speaking(BARE, THOUGHT)),
-    "tom-rl/transfer-despite-collapse": rising(LITTLE, "tomi"),
-    "tom-rl/no-reasoning-needed": (
-        saying({M7: "<answer>blue_jar</answer>"}),
-        saying({M7: "<answer>GOLD</answer>"}, *("red_box", "blue_jar") * 100),
-    ),
-    "tom-rl/assumptions": (alike(ASSUMED, "hi_tom"), one_ahead("hi_tom", ASSUMED)[0]),
-    "tom-rl/prompt-moves-gsm8k": (
-        asked_twice("gsm8k", GSM8K_PLAIN, 0.8, 0.5),
-        asked_twice("gsm8k", GSM8K_PLAIN, 0.5, 0.5),
-    ),
-    "tom-rl/yes-no-impairs": one_ahead("hi_tom", {Who("qwen25-7b", "places", "grpo"): WITH_YES_NO}),
-    "tom-rl/sft-hi-tom": one_ahead("hi_tom", {sft(m): rl(m) for m in BOTH_SIZES}),
-    "tom-rl/sft-tomi": one_ahead("tomi", {sft(m): rl(m) for m in BOTH_SIZES}),
-    "tom-rl/sft-infilled": one_ahead("explore_tom_infilled", {sft(m): rl(m) for m in BOTH_SIZES}),
-    "tom-rl/sft-generalises": rising(SFT, "tomi"),
-    "collapse-note/no-tracking": (
-        verdicts(dict.fromkeys(LITTLE, ABSENT)),
-        verdicts(dict.fromkeys(LITTLE, GOOD)),
-    ),
-    "collapse-note/hidden-by-scores": (
-        lengths({B7: 90, rl("qwen25-3b"): 20}),
-        both(
-            evidence({B7: asked({"hi_tom": 0.9})}),
+@cache
+def cases() -> dict[str, Sides]:
+    """Results that support a claim and that contradict it, by claim; a gigabyte of them."""
+    return of_study_1() | of_its_note() | of_study_2() | of_shortcuts()
+
+
+def of_study_1() -> dict[str, Sides]:
+    return {
+        "tom-rl/hi-tom": rising(ALL, "hi_tom"),
+        "tom-rl/order-4-set": rising(ALL, "hi_tom_order4"),
+        "tom-rl/order-4": rising(ALL, "hi_tom", order=4),
+        "tom-rl/tomi": rising(ALL, "tomi"),
+        "tom-rl/explore-tom": rising(ALL, "explore_tom"),
+        "tom-rl/infilled": rising(ALL, "explore_tom_infilled"),
+        "tom-rl/gsm8k": (shifted(ALL, 0.0, "gsm8k"), shifted(ALL, -0.2, "gsm8k")),
+        "tom-rl/gpt-4o": one_ahead("hi_tom", {M7: Who("gpt-4o")}),
+        "tom-rl/deepseek-v3": one_ahead("hi_tom", {M7: Who("deepseek-v3")}),
+        "tom-rl/collapse-05b": shrinking("qwen25-05b"),
+        "tom-rl/collapse-15b": shrinking("qwen25-15b"),
+        "tom-rl/collapse-3b": shrinking("qwen25-3b"),
+        "tom-rl/shrinks-by-88": (
+            evidence({Who("qwen25-15b"): WORDY, rl("qwen25-15b"): asked({"hi_tom": 0.5}, 115)}),
+            lengths({rl("qwen25-15b"): 50}),
+        ),
+        "tom-rl/stable-7b": shrinking("qwen25-7b", 98, 30),
+        "tom-rl/stable-7b-1m": shrinking("qwen25-7b-1m", 98, 30),
+        "tom-rl/rises-then-falls": (
+            curved(B7, "length_mean", TENT),
+            curved(B7, "length_mean", [300 - each for each in TENT]),
+        ),
+        "tom-rl/steady-7b-1m": (
+            curved(M7, "length_mean", [100] * 200),
+            curved(M7, "length_mean", [*range(300, 100, -1)]),
+        ),
+        "tom-rl/by-scale": (
             lengths({B7: 90, rl("qwen25-3b"): 20}),
+            lengths({B7: 20, rl("qwen25-3b"): 90}),
         ),
-    ),
-    "rlvr/gain-hi": rising([rlvr("hi")], TRAINED),
-    "rlvr/gain-fan": rising([rlvr("fan")], TRAINED),
-    "rlvr/gain-exp": rising([rlvr("exp")], TRAINED),
-    "rlvr/opentom-flat": rising(SEVEN, "opentom")[::-1],
-    "rlvr/list-flat": rising(SEVEN, "fantom_list")[::-1],
-    "rlvr/format-collapse": apart("fantom_yes_no", "fantom_list", [rlvr("fan")]),
-    "rlvr/all-do-not-carry": rising([rlvr("hi-fan-exp")], "opentom")[::-1],
-    "rlvr/inside-not-outside": apart(TRAINED, OTHERS, [rlvr(d) for d in ("hi", "fan", "exp")]),
-    "rlvr/negative-transfer": (shifted(SEVEN, -0.2, *FOREIGN), shifted(SEVEN, 0.0, *FOREIGN)),
-    "rlvr/narrow": rising([rlvr(d) for d in ("hi", "fan", "exp")], *FOREIGN)[::-1],
-    "rlvr/prolonged": (
-        along({rlvr("hi-fan"): {TRAINED: CLIMB, OTHERS: [0.4] * 4}}),
-        along({rlvr("hi-fan"): {TRAINED: CLIMB, OTHERS: CLIMB}}),
-    ),
-    "rlvr/base-by-order": at_orders(Who("qwen25-7b"), 1, 4),
-    "rlvr/inverted": at_orders(rlvr("hi"), 4, 1),
-    "rlvr/order-123-to-4": rising([rlvr("orders-1-2-3")], "hi_tom", order=4),
-    "rlvr/order-4-to-1": (
-        shifted([rlvr("order-4")], -0.3, "hi_tom", order=1),
-        shifted([rlvr("order-4")], 0.3, "hi_tom", order=1),
-    ),
-    "rlvr/order-2-to-1": (
-        shifted([rlvr("order-2")], -0.3, "hi_tom", order=1),
-        shifted([rlvr("order-2")], 0.3, "hi_tom", order=1),
-    ),
-    "rlvr/order-2-up-not-down": at_orders(rlvr("order-2"), 3, 1),
-    "rlvr/comes-and-goes": (
-        along(dict.fromkeys(SEVEN, WAVE)),
-        along(dict.fromkeys(SEVEN, STAYS)),
-    ),
-    "rlvr/gains-not-shared": rising(SEVEN, "fantom_list", "opentom")[::-1],
-    "rlvr/narrow-overfitting": (
-        verdicts({rlvr("hi"): judged("faithful", "rule")}),
-        verdicts({rlvr("hi"): judged("faithful", "beliefs")}),
-    ),
-    "shortcuts/hi-tom": (with_rule(0.9), with_rule(0.25)),
-    "shortcuts/tomi": (with_rule(0.9, "tomi"), with_rule(0.25, "tomi")),
-    "shortcuts/explore-tom": (with_rule(0.9, "explore_tom"), with_rule(0.25, "explore_tom")),
-    "shortcuts/fantom": (with_rule(0.9, "fantom_yes_no"), with_rule(0.25, "fantom_yes_no")),
-    "shortcuts/opentom-clean": (with_rule(0.25, "opentom"), with_rule(0.9, "opentom")),
-    "shortcuts/rl-over-sft": one_ahead(TRAINED, OVER_SFT),
-    "shortcuts/rl-over-sft-higher-order": one_ahead("hi_tom", OVER_SFT, order=4),
-    "shortcuts/lead-grows-with-order": (
-        levels(
-            "hi_tom",
-            {
-                w: {1: 0.6, 4: 0.8 if w in OVER_SFT else 0.4}
-                for w in (*OVER_SFT, *OVER_SFT.values())
-            },
+        "tom-rl/no-aha": (
+            saying(dict.fromkeys(LARGER, "So it is.")),
+            saying(dict.fromkeys(LARGER, "Wait, let me verify.")),
         ),
-        levels("hi_tom", {w: {1: 0.01, 4: 0.01} for w in (*OVER_SFT, *OVER_SFT.values())}),
-    ),
-    "shortcuts/rl-generalises-better": one_ahead(OTHERS, OVER_SFT),
-    "shortcuts/counterfactuals": one_ahead("pairs", OVER_SFT),
-    "shortcuts/sensitivity": one_ahead("pairs", OVER_SFT),
-    "shortcuts/thinking": one_ahead(TRAINED, OVER_BLUNT),
-    "shortcuts/thinking-elsewhere": one_ahead(OTHERS, OVER_BLUNT),
-}
+        "tom-rl/belief-tracking": (
+            verdicts(dict.fromkeys(LARGER, GOOD)),
+            verdicts(dict.fromkeys(LARGER, BAD)),
+        ),
+        "tom-rl/accurate-and-short": (
+            shifted(LITTLE, 0.3, "hi_tom", words=(100, 20)),
+            shifted(LITTLE, 0.3, "hi_tom"),
+        ),
+        "tom-rl/less-meaning": (speaking(THOUGHT, BARE), speaking(BARE, THOUGHT)),
+        "tom-rl/transfer-despite-collapse": rising(LITTLE, "tomi"),
+        "tom-rl/no-reasoning-needed": (
+            saying({M7: "<answer>blue_jar</answer>"}),
+            saying({M7: "<answer>GOLD</answer>"}, *("red_box", "blue_jar") * 100),
+        ),
+        "tom-rl/assumptions": (alike(ASSUMED, "hi_tom"), one_ahead("hi_tom", ASSUMED)[0]),
+        "tom-rl/prompt-moves-gsm8k": (
+            asked_twice("gsm8k", GSM8K_PLAIN, 0.8, 0.5),
+            asked_twice("gsm8k", GSM8K_PLAIN, 0.5, 0.5),
+        ),
+        "tom-rl/yes-no-impairs": one_ahead(
+            "hi_tom", {Who("qwen25-7b", "places", "grpo"): WITH_YES_NO}
+        ),
+        "tom-rl/sft-hi-tom": one_ahead("hi_tom", {sft(m): rl(m) for m in BOTH_SIZES}),
+        "tom-rl/sft-tomi": one_ahead("tomi", {sft(m): rl(m) for m in BOTH_SIZES}),
+        "tom-rl/sft-infilled": one_ahead(
+            "explore_tom_infilled", {sft(m): rl(m) for m in BOTH_SIZES}
+        ),
+        "tom-rl/sft-generalises": rising(SFT, "tomi"),
+    }
+
+
+def of_its_note() -> dict[str, Sides]:
+    return {
+        "collapse-note/no-tracking": (
+            verdicts(dict.fromkeys(LITTLE, ABSENT)),
+            verdicts(dict.fromkeys(LITTLE, GOOD)),
+        ),
+        "collapse-note/hidden-by-scores": (
+            lengths({B7: 90, rl("qwen25-3b"): 20}),
+            both(
+                evidence({B7: asked({"hi_tom": 0.9})}),
+                lengths({B7: 90, rl("qwen25-3b"): 20}),
+            ),
+        ),
+    }
+
+
+def of_study_2() -> dict[str, Sides]:
+    return {
+        "rlvr/gain-hi": rising([rlvr("hi")], TRAINED),
+        "rlvr/gain-fan": rising([rlvr("fan")], TRAINED),
+        "rlvr/gain-exp": rising([rlvr("exp")], TRAINED),
+        "rlvr/opentom-flat": rising(SEVEN, "opentom")[::-1],
+        "rlvr/list-flat": rising(SEVEN, "fantom_list")[::-1],
+        "rlvr/format-collapse": apart("fantom_yes_no", "fantom_list", [rlvr("fan")]),
+        "rlvr/all-do-not-carry": rising([rlvr("hi-fan-exp")], "opentom")[::-1],
+        "rlvr/inside-not-outside": apart(TRAINED, OTHERS, [rlvr(d) for d in ("hi", "fan", "exp")]),
+        "rlvr/negative-transfer": (shifted(SEVEN, -0.2, *FOREIGN), shifted(SEVEN, 0.0, *FOREIGN)),
+        "rlvr/narrow": rising([rlvr(d) for d in ("hi", "fan", "exp")], *FOREIGN)[::-1],
+        "rlvr/prolonged": (
+            along({rlvr("hi-fan"): {TRAINED: CLIMB, OTHERS: [0.4] * 4}}),
+            along({rlvr("hi-fan"): {TRAINED: CLIMB, OTHERS: CLIMB}}),
+        ),
+        "rlvr/base-by-order": at_orders(Who("qwen25-7b"), 1, 4),
+        "rlvr/inverted": at_orders(rlvr("hi"), 4, 1),
+        "rlvr/order-123-to-4": rising([rlvr("orders-1-2-3")], "hi_tom", order=4),
+        "rlvr/order-4-to-1": (
+            shifted([rlvr("order-4")], -0.3, "hi_tom", order=1),
+            shifted([rlvr("order-4")], 0.3, "hi_tom", order=1),
+        ),
+        "rlvr/order-2-to-1": (
+            shifted([rlvr("order-2")], -0.3, "hi_tom", order=1),
+            shifted([rlvr("order-2")], 0.3, "hi_tom", order=1),
+        ),
+        "rlvr/order-2-up-not-down": at_orders(rlvr("order-2"), 3, 1),
+        "rlvr/comes-and-goes": (
+            along(dict.fromkeys(SEVEN, WAVE)),
+            along(dict.fromkeys(SEVEN, STAYS)),
+        ),
+        "rlvr/gains-not-shared": rising(SEVEN, "fantom_list", "opentom")[::-1],
+        "rlvr/narrow-overfitting": (
+            verdicts({rlvr("hi"): judged("faithful", "rule")}),
+            verdicts({rlvr("hi"): judged("faithful", "beliefs")}),
+        ),
+    }
+
+
+def of_shortcuts() -> dict[str, Sides]:
+    return {
+        "shortcuts/hi-tom": (with_rule(0.9), with_rule(0.25)),
+        "shortcuts/tomi": (with_rule(0.9, "tomi"), with_rule(0.25, "tomi")),
+        "shortcuts/explore-tom": (with_rule(0.9, "explore_tom"), with_rule(0.25, "explore_tom")),
+        "shortcuts/fantom": (with_rule(0.9, "fantom_yes_no"), with_rule(0.25, "fantom_yes_no")),
+        "shortcuts/opentom-clean": (with_rule(0.25, "opentom"), with_rule(0.9, "opentom")),
+        "shortcuts/rl-over-sft": one_ahead(TRAINED, OVER_SFT),
+        "shortcuts/rl-over-sft-higher-order": one_ahead("hi_tom", OVER_SFT, order=4),
+        "shortcuts/lead-grows-with-order": (
+            levels(
+                "hi_tom",
+                {
+                    w: {1: 0.6, 4: 0.8 if w in OVER_SFT else 0.4}
+                    for w in (*OVER_SFT, *OVER_SFT.values())
+                },
+            ),
+            levels("hi_tom", {w: {1: 0.01, 4: 0.01} for w in (*OVER_SFT, *OVER_SFT.values())}),
+        ),
+        "shortcuts/rl-generalises-better": one_ahead(OTHERS, OVER_SFT),
+        "shortcuts/counterfactuals": one_ahead("pairs", OVER_SFT),
+        "shortcuts/sensitivity": one_ahead("pairs", OVER_SFT),
+        "shortcuts/thinking": one_ahead(TRAINED, OVER_BLUNT),
+        "shortcuts/thinking-elsewhere": one_ahead(OTHERS, OVER_BLUNT),
+    }
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 def test_a_claim_is_called_rightly_on_what_supports_and_contradicts_it(claim: PaperClaim) -> None:
-    supporting, contradicting = (claim.decided(each) for each in CASES[claim.id])
+    supporting, contradicting = (claim.decided(each) for each in cases()[claim.id])
     assert (supporting.word, contradicting.word) == ("supported", "contradicted")
     assert supporting.effects and contradicting.effects
     nothing = claim.decided(Evidence({}))
@@ -327,7 +353,7 @@ def test_a_claim_is_called_rightly_on_what_supports_and_contradicts_it(claim: Pa
 
 def test_every_claim_is_there_once_with_its_source() -> None:
     names = [claim.id for claim in CLAIMS]
-    assert len(names) == len(set(names)) == len(CASES) >= 40
+    assert len(names) == len(set(names)) == len(cases()) >= 40
     for claim in CLAIMS:
         assert re.search(r"arXiv \d{4}\.\d{5}|ACL Findings 2026", claim.source), claim.id
         assert claim.says and claim.needs

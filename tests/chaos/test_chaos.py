@@ -33,13 +33,13 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_some_kills_before_a_file_operation(project: Path, chain: str) -> None:
-    said = faultless(project, "operations", "--sample", "4", "--chain", chain)
+    said = faultless(project, "operations", "--sample", "2", "--chain", chain)
     assert said.endswith(": 0 with a fault")
 
 
 def test_some_stages_on_a_full_disk(project: Path, chain: str) -> None:
-    said = faultless(project, "full_disk", "--sample", "4", "--chain", chain)
-    assert said.startswith("4 stages")
+    said = faultless(project, "full_disk", "--sample", "2", "--chain", chain)
+    assert said.startswith("2 stages")
 
 
 def test_some_transfers_over_a_network_that_fails(project: Path) -> None:

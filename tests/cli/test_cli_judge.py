@@ -157,25 +157,32 @@ FOLLOWED = {
 }
 
 
-def test_what_is_known_of_the_recorded_models() -> None:
+@pytest.mark.parametrize(
+    "size",
+    [
+        *("0.5B", "7B", "7B-1M"),
+        *(pytest.param(size, marks=pytest.mark.nightly) for size in ("1.5B", "3B")),
+    ],
+)
+def test_what_is_known_of_the_recorded_models(size: str) -> None:
     """Right on 76 to 91 % where the rule is right, on 32 to 48 % where it is wrong."""
-    for size, name in NAMES.items():
-        before, after = recorded(f"{name}_base"), recorded(f"{name}_rl800")
-        found = json.loads(tomrl("judge", after, "--before", before, "--json"))
-        rules = found["evidence"]["answers"]["rules"]
-        best = next(each for each in rules if each["kind"] == "listed")
-        assert best["rule"] == "earliest exit" and best["where_wrong"]["count"] >= 50
-        assert found["evidence"]["answers"]["contradicted"] == 17
-        assert 0.75 < best["where_right"]["value"] < 0.93
-        faculties = {each["without"]: each for each in found["profile"]}
-        assert faculties["absence unseen"]["state"] == "there"
-        claims = faculties["sight alone"]["whole"]
-        assert claims["count"] <= 22 and claims["value"] < 0.15
-        assert (found["answers"], found["by"]) == FOLLOWED[size]
-        assert found["reasoning"] == ("absent" if size == "0.5B" else "unfaithful")
-        present = {each["name"] for each in found["signatures"] if each["present"]}
-        assert "inverted difficulty" in present
-        assert ("response collapse" in present) == (size != "7B-1M")
+    name = NAMES[size]
+    before, after = recorded(f"{name}_base"), recorded(f"{name}_rl800")
+    found = json.loads(tomrl("judge", after, "--before", before, "--json"))
+    rules = found["evidence"]["answers"]["rules"]
+    best = next(each for each in rules if each["kind"] == "listed")
+    assert best["rule"] == "earliest exit" and best["where_wrong"]["count"] >= 50
+    assert found["evidence"]["answers"]["contradicted"] == 17
+    assert 0.75 < best["where_right"]["value"] < 0.93
+    faculties = {each["without"]: each for each in found["profile"]}
+    assert faculties["absence unseen"]["state"] == "there"
+    claims = faculties["sight alone"]["whole"]
+    assert claims["count"] <= 22 and claims["value"] < 0.15
+    assert (found["answers"], found["by"]) == FOLLOWED[size]
+    assert found["reasoning"] == ("absent" if size == "0.5B" else "unfaithful")
+    present = {each["name"] for each in found["signatures"] if each["present"]}
+    assert "inverted difficulty" in present
+    assert ("response collapse" in present) == (size != "7B-1M")
 
 
 def test_claims_of_every_response(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""The smoke study of GPU routes, on processors with a tiny model: trained, merged, judged, and the
-same weights when it is trained again.
+"""The smoke study of GPU routes, on processors with a tiny model: trained, merged, judged, and, at
+night, the same weights when it is trained again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ pytestmark = pytest.mark.chain
 CELL = "nano-hi"
 
 
-def test_the_smoke_study_goes_through(start: Start, tmp_path: Path) -> None:
-    checkout = copy_checkout(tmp_path / "checkout")
+@pytest.fixture(scope="module")
+def trained(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    checkout = copy_checkout(tmp_path_factory.mktemp("smoke") / "checkout")
     tiny = yaml.safe_load((TINY / "studies" / "mini.yaml").read_text(encoding="utf-8"))
     nano = tiny["base"]["models"]["nano"]
     nano["warm_start"] |= {"steps": 6, "batch": 8, "stories": 200, "target_accuracy": None}
@@ -37,14 +38,21 @@ def test_the_smoke_study_goes_through(start: Start, tmp_path: Path) -> None:
     run = start(checkout, "tomrl", "run", "smoke-gpu")
     assert run.wait() == 0, run.output
     assert "step 5 merged and kept" in run.output
-    assert read_json(checkout / "runs" / "smoke-gpu" / CELL / "judge" / "verdicts.json")
+    return checkout
 
-    trained = _weights(checkout)
-    shutil.rmtree(checkout / "work")
-    again = start(checkout, "dvc", "repro", "--force", "--single-item", f"train@{CELL}")
+
+def test_the_smoke_study_goes_through(trained: Path) -> None:
+    assert read_json(trained / "runs" / "smoke-gpu" / CELL / "judge" / "verdicts.json")
+
+
+@pytest.mark.nightly
+def test_the_same_weights_are_trained_again(trained: Path, start: Start) -> None:
+    before = _weights(trained)
+    shutil.rmtree(trained / "work")
+    again = start(trained, "dvc", "repro", "--force", "--single-item", f"train@{CELL}")
     assert again.wait() == 0, again.output
     assert "step 5 merged and kept" in again.output
-    assert _weights(checkout) == trained
+    assert _weights(trained) == before
 
 
 def _weights(checkout: Path) -> str:

@@ -21,7 +21,7 @@ from flows.deploy import deploy
 from flows.proof import server
 from flows.sweeps.record import SweepFolder
 from tests.alive import alive, until
-from tests.conftest import PROJECT, commit, environment, type_command
+from tests.conftest import PROJECT, commit, environment, prefect_home, type_command
 
 pytestmark = [pytest.mark.nightly, pytest.mark.chain]
 WORKER = (sys.executable, "-m", "prefect", "worker", "start", "--pool", "tomrl", "--run-once")
@@ -29,7 +29,7 @@ WORKER = (sys.executable, "-m", "prefect", "worker", "start", "--pool", "tomrl",
 
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SyncPrefectClient]:
-    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    monkeypatch.setenv("PREFECT_HOME", str(prefect_home(tmp_path)))
     monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     with (
         server() as address,

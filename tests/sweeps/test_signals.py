@@ -22,7 +22,7 @@ from flows.sweeps.start import begin
 from pipeline.base.processes import Terminated, raise_on_sigterm
 from pipeline.ops.driver.checkout import use_study
 from tests.alive import alive, until
-from tests.conftest import TINY, commit, environment
+from tests.conftest import TINY, commit, environment, prefect_home
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def signals() -> Iterator[None]:
 def test_a_sweep_that_is_asked_to_end_is_cancelled(
     asleep: SweepFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signals: None
 ) -> None:
-    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    monkeypatch.setenv("PREFECT_HOME", str(prefect_home(tmp_path)))
     monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     log = asleep.log("audit")
 
@@ -80,7 +80,7 @@ def test_a_sweep_that_is_asked_to_end_is_cancelled(
 def test_a_study_that_is_asked_to_end_is_cancelled(
     asleep: SweepFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    monkeypatch.setenv("PREFECT_HOME", str(prefect_home(tmp_path)))
     monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     use_study(asleep.home, "mini")
 

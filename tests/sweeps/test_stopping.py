@@ -20,12 +20,12 @@ from pipeline.base.errors import UserError
 from pipeline.base.processes import ending_with_this
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, prefect_home
 
 
 @pytest.fixture
 def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
-    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    monkeypatch.setenv("PREFECT_HOME", str(prefect_home(tmp_path)))
     monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     with server() as found, temporary_settings({PREFECT_API_URL: found}):
         yield found
