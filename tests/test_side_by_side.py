@@ -16,11 +16,11 @@ pytestmark = pytest.mark.chain
 
 @pytest.fixture
 def seeded(reproduced: Path, tmp_path: Path) -> Path:
-    """The reproduced checkout, whose study now has two seeds: data and base are there."""
+    """The reproduced checkout, whose study now has three seeds: data and base are there."""
     target = tmp_path / "a clone"
     shutil.copytree(reproduced, target, symlinks=True)
     with edited(target / "studies" / "mini.yaml") as study:
-        study["grid"]["seeds"] = [0, 1]
+        study["grid"]["seeds"] = [0, 1, 2]
     used = type_command(target, tmp_path, "tomrl", "study", "use", "mini")
     assert used.returncode == 0, used.stderr
     return target
@@ -42,7 +42,7 @@ def test_cells_side_by_side_are_what_dvc_makes(
 ) -> None:
     """Though all are stopped first, and then one fails."""
     with subprocess.Popen(
-        ["tomrl", "run", "--jobs", "2"],
+        ["tomrl", "run", "--jobs", "3"],
         cwd=seeded,
         env=environment(tmp_path),
         stdout=subprocess.PIPE,
@@ -61,18 +61,19 @@ def test_cells_side_by_side_are_what_dvc_makes(
     folder.write_text("in the way")
     failed = type_command(seeded, tmp_path, "tomrl", "run", "mini", "--jobs", "2")
     assert failed.returncode == 1, failed.stdout + failed.stderr
-    assert "error: 1 of 3 cells failed; run them again with: tomrl run\n" in failed.stderr
+    assert "error: 1 of 4 cells failed; run them again with: tomrl run\n" in failed.stderr
     assert "\n  nano-hi-s1: " in failed.stderr
     assert f"Partial report: {seeded / 'logs/mini/partial/index.html'}" in failed.stderr
-    assert "'nano-hi-s0' - Running stage 'train@nano-hi-s0'" in failed.stderr
+    for cell in ("nano-hi-s0", "nano-hi-s2"):
+        assert f"'{cell}' - Running stage 'train@{cell}'" in failed.stderr
     assert metrics(seeded, "nano-hi-s0") == metrics(reproduced, "nano-hi")
+    assert metrics(seeded, "nano-hi-s0") != metrics(seeded, "nano-hi-s2")
 
     folder.unlink()
     done = type_command(seeded, tmp_path, "tomrl", "run")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Running stage 'train@nano-hi-s1'" in done.stderr
     assert "Running stage 'train@nano-hi-s0'" not in done.stderr
-    assert metrics(seeded, "nano-hi-s0") != metrics(seeded, "nano-hi-s1")
     left = type_command(seeded, tmp_path, "dvc", "status")
     assert "Data and pipelines are up to date." in left.stdout
     again = type_command(seeded, tmp_path, "tomrl", "run")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROJECT, copy_checkout, type_command
+from tests.pages import blocks
 
 pytestmark = pytest.mark.chain
 
@@ -36,16 +37,16 @@ def _changed(path: Path, *changes: tuple[str, str]) -> None:
 def test_every_step_of_the_tutorial_works(tmp_path: Path) -> None:
     checkout = copy_checkout(tmp_path / "a clone")
     _changed(checkout / "studies" / "mini.yaml", *SMALLER)
-    page = (PROJECT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    reward, name = (code for language, code in blocks if language == "python")
+    written = blocks(PROJECT / "docs" / "tutorial.md")
+    reward, name = (code for language, code in written if language == "python")
     (checkout / "pipeline" / "reward" / "brief.py").write_text(reward, encoding="utf-8")
     start = r"(REWARDS: .*\n    \{\n)"
     _changed(checkout / "pipeline" / "base" / "plugins.py", (start, rf"\1{name}"))
 
+    text = "\0".join(code for language, code in written if not language)
+    assert "steps: 40" in text
     said = []
-    for typed in (code for language, code in blocks if not language):
-        command = typed.replace("steps: 40", "steps: 2")
+    for command in text.replace("steps: 40", "steps: 2").split("\0"):
         done = type_command(checkout, tmp_path, "bash", "-ec", command, PYTHONPATH=str(checkout))
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         said.append(done.stdout)

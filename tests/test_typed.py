@@ -11,9 +11,8 @@ from typer.testing import CliRunner
 from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from tests.conftest import PROJECT
+from tests.pages import PAGES, blocks
 
-PAGES = (PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md")))
-BLOCKS = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NO_COMMANDS = (" ", "error:", "code ->")
 """How a block begins that shows something else: a table, an error, a graph."""
 
@@ -56,15 +55,16 @@ ELSEWHERE = {
 """Who types a command that begins so, or why nobody can."""
 
 
-def blocks(*languages: str) -> Iterator[str]:
+def written(wanted: str) -> Iterator[str]:
+    """Yield the blocks of a language, but those of the tutorial."""
     for page in PAGES:
-        for language, text in BLOCKS.findall(page.read_text(encoding="utf-8")):
-            if language in languages and page.name != TUTORIAL:
+        for language, text in blocks(page):
+            if language == wanted and page.name != TUTORIAL:
                 yield text
 
 
 def commands() -> Iterator[str]:
-    for text in blocks(""):
+    for text in written(""):
         if not text.startswith(NO_COMMANDS):
             for line in text.splitlines():
                 yield from re.split(r" && |; ", re.sub(r"\s+#.*", "", line))
@@ -80,7 +80,7 @@ def test_every_command_of_a_block_is_typed_by_a_test_or_excused() -> None:
 
 def shown() -> Iterator[tuple[str, list[str]]]:
     """Yield each command that is shown with what it prints, ``...`` for what is left out."""
-    for text in blocks("console"):
+    for text in written("console"):
         for part in text.split("$ ")[1:]:
             command, *lines = part.strip().splitlines()
             yield command, [line for line in lines if line != "..."]

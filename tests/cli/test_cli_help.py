@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from pipeline.cli.app import app
-from tests.conftest import PROJECT
+from tests.pages import PAGES
 
 
 def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -22,7 +22,6 @@ def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[s
         yield from walk(below, (*path, name))
 
 
-PAGES = (PROJECT / "README.md", *(PROJECT / "docs").glob("*.md"))
 COMMANDS = {path: path for path in walk(typer.main.get_command(app))}
 
 

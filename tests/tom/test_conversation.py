@@ -57,8 +57,7 @@ def test_the_suspect_does_not_know_and_everybody_else_does() -> None:
 
 def test_on_the_real_yes_no_questions(mirror: Path) -> None:
     rules = baselines(read_all(get("fantom_yes_no").examples(mirror)))
-    shares = {name: round(100 * rule.accuracy, 1) for name, rule in rules.items()}
-    found = {name: shares[name] for name in ("speaks first", "speaks least")}
+    found = {n: round(100 * rules[n].accuracy, 1) for n in ("speaks first", "speaks least")}
     assert found == {"speaks first": 61.7, "speaks least": 89.2}
-    assert max(shares.values()) == found["speaks least"]
+    assert max(rules, key=lambda name: rules[name].accuracy) == "speaks least"
     assert {name.replace(" ", "_") for name in found} == set(SUSPECTS)
