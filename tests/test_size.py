@@ -16,11 +16,11 @@ import pytest
 
 BUDGETS = {
     "benchmarks": 3789,
-    "flows": 1842,
+    "flows": 1862,
     "pipeline": 0,
     "pipeline/analysis": 5083,
     "pipeline/audit": 941,
-    "pipeline/base": 768,
+    "pipeline/base": 771,
     "pipeline/cli": 3164,
     "pipeline/config": 1747,
     "pipeline/data": 1744,
@@ -32,7 +32,7 @@ BUDGETS = {
     "pipeline/ops": 0,
     "pipeline/ops/check": 497,
     "pipeline/ops/cluster": 1408,
-    "pipeline/ops/driver": 185,
+    "pipeline/ops/driver": 340,
     "pipeline/ops/mirror": 959,
     "pipeline/ops/planning": 773,
     "pipeline/ops/share": 688,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5305,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 36311,
+    "tests": 36389,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,8 @@ from threading import Lock
 from typing import Self
 
 from pipeline.base.processes import GRACE_SECONDS, end_group, signal_group
-from pipeline.ops.driver.checkout import stage_environment
+from pipeline.ops.driver.checkout import dvc_command, stage_environment
+from pipeline.ops.driver.forks import Forked, ForkServer
 
 
 class Commands:
@@ -23,14 +25,31 @@ class Commands:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._running: list[subprocess.Popen[str]] = []
+        self._running: list[subprocess.Popen[str] | Forked] = []
         self._lock, self._closed = Lock(), False
+        self._forks: ForkServer | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+        if self._forks is not None:
+            self._forks.close()
+
+    def fork_stages(self, tree: Path) -> None:
+        """Have :meth:`dvc` fork from one process, which imports what stages need, from now on."""
+        if sys.platform == "linux" and self._forks is None:
+            self._forks = ForkServer(tree, stage_environment())
+
+    def dvc(self, arguments: list[str], hear: Callable[[str], None], tree: Path) -> int:
+        """:meth:`run` for a command of DVC in a checkout."""
+        forks = self._forks if self._forks and self._forks.checkout == tree else None
+
+        def start() -> subprocess.Popen[str] | Forked:
+            return (forks and forks.start(arguments)) or _start(dvc_command(*arguments), tree)
+
+        return self._follow(start, hear)
 
     def run(
         self, command: list[str], hear: Callable[[str], None], where: Path | None = None
@@ -39,19 +58,15 @@ class Commands:
 
         After :meth:`stop` nothing is started, and the status is that of a stopped command.
         """
+        return self._follow(lambda: _start(command, where or self._root), hear)
+
+    def _follow(
+        self, start: Callable[[], subprocess.Popen[str] | Forked], hear: Callable[[str], None]
+    ) -> int:
         with self._lock:
             if self._closed:
                 return -signal.SIGINT
-            process = subprocess.Popen(
-                command,
-                cwd=where or self._root,
-                env=stage_environment(),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                start_new_session=True,
-            )
+            process = start()
             self._running.append(process)
         assert process.stdout is not None
         with process.stdout:
@@ -84,3 +99,16 @@ class Commands:
                 process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 end_group(process, None)
+
+
+def _start(command: list[str], where: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command,
+        cwd=where,
+        env=stage_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )

@@ -22,6 +22,7 @@ from pipeline.config.params import before
 from pipeline.ops.mirror.server import prepare
 
 _RETRIES, _RETRY_SECONDS = 2, 5
+_FEW = 4  # stages that are started for less than it takes to import what they are forked with
 Future: TypeAlias = "PrefectFuture[State | None]"
 Begin: TypeAlias = "Callable[..., Future]"
 
@@ -100,6 +101,8 @@ def drive(
 
 def _drive(work: Work, begin: Begin) -> bool:
     params, graph, folder, changed = work.params, work.graph, work.folder, work.changed()
+    if len(changed) > _FEW and runs_on_cores(params):
+        work.commands.fork_stages(folder.tree)
     for group in graph.shared:
         stages = sorted(stage for stage in changed if stage.partition("@")[0] == group)
         changed = _make(work, changed, stages, partial(begin, make_data))

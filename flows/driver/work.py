@@ -15,7 +15,6 @@ from flows.driver.graph import Graph, changed_stages, runs_on_cores
 from flows.driver.progress import CellState, advanced
 from flows.driver.record import RunFolder
 from pipeline.base.errors import UserError
-from pipeline.ops.driver.checkout import dvc_command
 from pipeline.ops.driver.mend import mend_dvc
 from pipeline.ops.mirror.send import complete
 
@@ -90,8 +89,8 @@ class Work:
             tail.append(line)
             del tail[:-_TAIL]
 
-        command = dvc_command("--wait-for-lock", "repro", "--single-item", *stages)
-        status = run_logged(self.commands, command, self.folder.log(name), self.folder.tree, hear)
+        arguments = ["--wait-for-lock", "repro", "--single-item", *stages]
+        status = run_dvc(self.commands, arguments, self.folder.log(name), self.folder.tree, hear)
         if self.commands.stopped:
             raise StageFailed(Cause("it was stopped; run it again to go on", passing=False))
         if status:
@@ -141,7 +140,8 @@ class Work:
             say(f"warning: {error}")
 
 
-def run_logged(commands: Commands, command: list[str], log: Path, where: Path, say: Say) -> int:
+def run_dvc(commands: Commands, arguments: list[str], log: Path, where: Path, say: Say) -> int:
+    """Run DVC in a checkout, with all that it says in a log; its exit status."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a", encoding="utf-8", buffering=1) as file:
 
@@ -150,4 +150,4 @@ def run_logged(commands: Commands, command: list[str], log: Path, where: Path, s
             if line:
                 say(line)
 
-        return commands.run(command, hear, where)
+        return commands.dvc(arguments, hear, where)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from flows.driver.commands import Commands
-from flows.driver.work import run_logged
+from flows.driver.work import run_dvc
 from flows.sweeps.record import SweepFolder
 from pipeline.base.errors import TransientError
-from pipeline.ops.driver.checkout import ask_dvc, dvc_command
+from pipeline.ops.driver.checkout import ask_dvc
 
 PUSH = "dvc push --run-cache"
 
@@ -25,9 +25,9 @@ def push_owed(folder: SweepFolder, commands: Commands) -> None:
     """Push what a sweep owes its remote, and record that; NotPushed if that fails."""
     if not (owed := folder.sweep().unpushed):
         return
-    is_set, command = _has_remote(folder.home), dvc_command("push", "--run-cache")
-    log = folder.log("push")
-    if is_set and not run_logged(commands, command, log, folder.home, lambda _: None):
+    is_set, log = _has_remote(folder.home), folder.log("push")
+    arguments = ["push", "--run-cache"]
+    if is_set and not run_dvc(commands, arguments, log, folder.home, lambda _: None):
         folder.write(folder.sweep().model_copy(update={"unpushed": []}))
     else:
         why = f"{log} says why" if is_set else "set a default remote of DVC first"

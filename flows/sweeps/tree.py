@@ -11,14 +11,14 @@ from pathlib import Path
 from flows.driver.causes import cause
 from flows.driver.commands import Commands
 from flows.driver.record import checkout_owner
-from flows.driver.work import RunFailed, run_logged
+from flows.driver.work import RunFailed, run_dvc
 from flows.sweeps.pin import same_inputs
 from flows.sweeps.record import SweepFolder
 from pipeline.base.errors import UserError
 from pipeline.base.git import git
 from pipeline.base.ownership import owned
 from pipeline.formats.files import remove, write_text
-from pipeline.ops.driver.checkout import ask_dvc, dvc_command, replace_params
+from pipeline.ops.driver.checkout import ask_dvc, replace_params
 from pipeline.ops.driver.mend import mend_dvc
 
 _READY = "tree.ready"
@@ -119,14 +119,13 @@ def _know(folder: SweepFolder) -> None:
 
 def _check_out(folder: SweepFolder, where: Path, commands: Commands) -> None:
     """Check out known results from the cache; the rest is for ``dvc repro``."""
-    command = dvc_command("checkout", "--quiet", "--force", "--allow-missing")
-    run_logged(commands, command, folder.log("restore"), where, lambda _: None)
+    arguments = ["checkout", "--quiet", "--force", "--allow-missing"]
+    run_dvc(commands, arguments, folder.log("restore"), where, lambda _: None)
 
 
 def _repro(folder: SweepFolder, commands: Commands) -> None:
     """Make the rest: the report, where the checkout has other results besides."""
     said: list[str] = []
-    command = dvc_command("--wait-for-lock", "repro")
-    if run_logged(commands, command, folder.log("restore"), folder.home, said.append):
-        log = folder.log("restore")
+    arguments, log = ["--wait-for-lock", "repro"], folder.log("restore")
+    if run_dvc(commands, arguments, log, folder.home, said.append):
         raise RunFailed(f"{cause(said[-30:]).text}. All output is in {log}; run it again to go on")

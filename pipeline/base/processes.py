@@ -21,7 +21,7 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Protocol
 
 import psutil
 
@@ -167,9 +167,18 @@ def _began_elsewhere(pid: int) -> int | None:
         return None
 
 
-def end_group(
-    process: subprocess.Popen[Any], asked: signal.Signals | None, grace: float = GRACE_SECONDS
-) -> None:
+class Started(Protocol):
+    """A process that was started in a session of its own."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+def end_group(process: Started, asked: signal.Signals | None, grace: float = GRACE_SECONDS) -> None:
     """End a process started in a new session, with its descendants there."""
     if asked is not None:
         signal_group(process, asked)
@@ -180,7 +189,7 @@ def end_group(
     process.wait()
 
 
-def signal_group(process: subprocess.Popen[Any], number: signal.Signals) -> None:
+def signal_group(process: Started, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, number)
 
@@ -195,12 +204,13 @@ def _main(parent: str, module: str, *arguments: str) -> None:
         os.setsid()  # what is asked to stop below is this and what it starts, nobody else
     # A shell's background job ignores Ctrl-C, which is how whoever started this asks it to stop.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    end_with_parent(_stop_group, int(parent))
+    end_with_parent(stop_group, int(parent))
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
-def _stop_group() -> None:
+def stop_group() -> None:
+    """Interrupt this process and all of its group, and kill them if they do not end."""
     os.killpg(0, signal.SIGINT)
     time.sleep(GRACE_SECONDS)
     os.killpg(0, signal.SIGKILL)

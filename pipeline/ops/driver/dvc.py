@@ -1,8 +1,8 @@
 """DVC as this program runs it: ``dvc.lock`` is written in a fraction of the time.
 
 DVC 3 reads and writes the whole file for each stage that it has run, with a parser in Python that
-keeps comments, of which this file has none. Here the same library's parser in C does it. All else
-is DVC's own.
+keeps comments, of which this file has none. Here the same library's parser in C does it. Where a
+process has imported what stages need, they are forked from it. All else is DVC's own.
 """
 
 from __future__ import annotations
@@ -10,13 +10,21 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
+import runpy
+import shlex
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pipeline.formats.files import write_text
+from pipeline.ops.driver.forks import fork
+
+Env = dict[str, str]
 
 
 def write(content: object, stream: Any) -> None:
@@ -50,15 +58,55 @@ def modify(path: str, fs: Any = None) -> Iterator[Any]:
     write_text(file, text.getvalue())
 
 
-def main() -> int:
-    """Run DVC's command line."""
+def main(arguments: Sequence[str], *, forks: bool = False) -> int:
+    """Run DVC's command line; ``forks`` has its stages forked from this process."""
     from dvc import dvcfile
     from dvc.cli import main as run
+    from dvc.stage import run as running
 
     dvcfile.modify_yaml = modify
+    if forks:
+        running._run = partial(_run_stage, running._run)
     logging.getLogger("dvc.repo.scm_context").setLevel(logging.WARNING)  # no hints to `git add`
-    return int(run(sys.argv[1:]))
+    return int(run(list(arguments)))
+
+
+def _run_stage(
+    as_dvc: Callable[..., None],
+    executable: str,
+    command: str,
+    *,
+    cwd: str,
+    env: Env,
+    **more: object,
+) -> None:
+    """Run a stage in a fork of this process, and any other command as DVC does."""
+    from dvc.stage.exceptions import StageCmdFailedError
+
+    if not command.startswith("python -m pipeline.stages."):
+        return as_dvc(executable, command, cwd=cwd, env=env, **more)
+    module, *arguments = shlex.split(command)[2:]
+    pid = fork(partial(_be_stage, module, arguments, cwd, env))
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the stage is asked, and this waits
+    try:
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if status:
+        raise StageCmdFailedError(command, status)
+
+
+def _be_stage(module: str, arguments: Sequence[str], where: str, environment: Env) -> None:
+    from setproctitle import setproctitle
+
+    setproctitle(" ".join(["python", "-m", module, *arguments]))
+    os.chdir(where)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = [module, *arguments]
+    sys.modules.pop(module, None)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

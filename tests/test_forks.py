@@ -1,0 +1,103 @@
+"""Commands of DVC that are forked: they do, end and fail as those that are started do."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from flows.driver.causes import cause
+from flows.driver.commands import Commands
+from tests.alive import until
+from tests.conftest import copy_checkout, type_command
+
+REPRO = ["repro", "--single-item", "code"]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    checkout = copy_checkout(tmp_path / "a folder with spaces")
+    used = type_command(checkout, tmp_path, "tomrl", "study", "use", "mini")
+    assert used.returncode == 0, used.stderr
+    return checkout
+
+
+@pytest.fixture
+def commands(tree: Path) -> Iterator[Commands]:
+    with Commands(tree) as commands:
+        commands.fork_stages(tree)
+        yield commands
+
+
+def named(word: str) -> list[psutil.Process]:
+    """The living forks of this process's server whose title holds a word."""
+    with suppress(psutil.Error):  # one that ended meanwhile
+        ours = psutil.Process().children(recursive=True)
+        alive = [p for p in ours if p.status() != psutil.STATUS_ZOMBIE]
+        return [p for p in alive if word in " ".join(p.cmdline())]
+    return []
+
+
+class Running(threading.Thread):
+    """A command of DVC in a thread: its lines, and its exit status in the end."""
+
+    def __init__(self, commands: Commands, tree: Path) -> None:
+        super().__init__()
+        self._run = lambda: commands.dvc(REPRO, self.lines.append, tree)
+        self.lines: list[str] = []
+        self.status: int | None = None
+        self.start()
+
+    def run(self) -> None:
+        self.status = self._run()
+
+
+def test_a_forked_stage_leaves_what_a_started_one_does(commands: Commands, tree: Path) -> None:
+    lines: list[str] = []
+    assert commands.dvc(REPRO, lines.append, tree) == 0, lines
+    forked = (tree / "dvc.lock").read_bytes(), sorted(path.name for path in tree.glob("code/*"))
+    again = type_command(tree, tree.parent, "dvc", "repro", "--force", "--single-item", "code")
+    assert again.returncode == 0
+    assert forked == ((tree / "dvc.lock").read_bytes(), sorted(p.name for p in tree.glob("code/*")))
+    assert set(again.stdout.splitlines()) <= {*lines, ""}
+
+
+def test_a_forked_stage_that_fails_or_is_killed_says_so(commands: Commands, tree: Path) -> None:
+    source = tree / "pipeline/stages/sources.py"
+    whole = source.read_text()
+    source.write_text("def (")
+    broken = Running(commands, tree)
+    broken.join()
+    assert broken.status and "SyntaxError: invalid syntax" in "\n".join(broken.lines)
+    source.write_text(whole)
+    killed = Running(commands, tree)
+    assert until(lambda: bool(named("pipeline.stages.code")))
+    named("pipeline.stages.code")[0].kill()
+    killed.join()
+    assert killed.status and cause(killed.lines).text.startswith("killed by SIGKILL")
+
+
+def test_stopping_ends_forks(commands: Commands, tree: Path) -> None:
+    running = Running(commands, tree)
+    assert until(lambda: bool(named("pipeline.stages.code")))
+    commands.stop()
+    running.join()
+    assert running.status and "exited with 130" in "\n".join(running.lines)
+    assert not named("pipeline.stages") and not named("dvc repro")
+
+
+def test_without_its_server_a_command_ends_and_the_next_is_started(
+    commands: Commands, tree: Path
+) -> None:
+    running = Running(commands, tree)
+    assert until(lambda: bool(named("pipeline.stages.code")))
+    named("pipeline.ops.driver.forks")[0].kill()
+    running.join(30)
+    assert running.status and not named("dvc repro")
+    after = Running(commands, tree)
+    after.join()
+    assert after.status == 0, after.lines
