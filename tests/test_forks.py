@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,7 +15,7 @@ import pytest
 from flows.driver.causes import cause
 from flows.driver.commands import Commands
 from tests.alive import until
-from tests.conftest import copy_checkout, type_command
+from tests.conftest import PROJECT, copy_checkout, type_command
 
 REPRO = ["repro", "--single-item", "code"]
 
@@ -101,3 +103,21 @@ def test_without_its_server_a_command_ends_and_the_next_is_started(
     after = Running(commands, tree)
     after.join()
     assert after.status == 0, after.lines
+
+
+UNTOUCHED = """
+import importlib, torch
+from pipeline.ops.driver.forks import IMPORTED
+
+def touched(*_):
+    raise AssertionError("an import asked for accelerators, which no fork can use then")
+
+for name in ("is_available", "device_count", "_lazy_init"):
+    setattr(torch.cuda, name, touched)
+for name in IMPORTED:
+    importlib.import_module(name)
+"""
+
+
+def test_what_the_server_imports_leaves_accelerators_to_forks() -> None:
+    subprocess.run([sys.executable, "-c", UNTOUCHED], cwd=PROJECT, check=True)

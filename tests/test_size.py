@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 BUDGETS = {
-    "benchmarks": 3789,
+    "benchmarks": 3791,
     "flows": 1862,
     "pipeline": 0,
     "pipeline/analysis": 5083,
     "pipeline/audit": 941,
-    "pipeline/base": 771,
+    "pipeline/base": 775,
     "pipeline/cli": 3164,
     "pipeline/config": 1747,
     "pipeline/data": 1744,
@@ -38,14 +38,14 @@ BUDGETS = {
     "pipeline/ops/share": 688,
     "pipeline/ops/verl": 2242,
     "pipeline/ops/vllm": 432,
-    "pipeline/reward": 268,
+    "pipeline/reward": 279,
     "pipeline/rules": 671,
     "pipeline/stages": 1749,
     "pipeline/tasks": 2451,
     "pipeline/tom": 5305,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 36389,
+    "tests": 36417,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

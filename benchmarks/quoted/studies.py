@@ -38,6 +38,8 @@ ARMS = {
     "warm": "imitation of true reasoning",
     "grpo": "GRPO",
     "random": "GRPO with a random reward",
+    "wrong": "GRPO with a reward for wrong answers",
+    "form": "GRPO with a reward for the form",
     "imitation": "imitation",
     "answers": "supervised training on answers",
     "traces": "supervised training on true reasoning",

@@ -116,6 +116,10 @@ REWARDS: Mapping[str, Plugin] = MappingProxyType(
 )
 
 CONTROLS: Mapping[str, Plugin] = MappingProxyType(
-    {"random": Plugin("pipeline.reward.random_reward", "RandomReward")}
+    {
+        "random": Plugin("pipeline.reward.random_reward", "RandomReward"),
+        "wrong": Plugin("pipeline.reward.other_than_right", "WrongReward"),
+        "form": Plugin("pipeline.reward.other_than_right", "FormReward"),
+    }
 )
-"""Controls: rewards unrelated to correctness, under which gains have other causes."""
+"""Controls: rewards for something else than a right answer; gains under them have other causes."""

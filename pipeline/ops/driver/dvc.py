@@ -24,8 +24,6 @@ from typing import Any
 from pipeline.formats.files import write_text
 from pipeline.ops.driver.forks import fork
 
-Env = dict[str, str]
-
 
 def write(content: object, stream: Any) -> None:
     """Write the content of ``dvc.lock``, as DVC does."""
@@ -71,22 +69,14 @@ def main(arguments: Sequence[str], *, forks: bool = False) -> int:
     return int(run(list(arguments)))
 
 
-def _run_stage(
-    as_dvc: Callable[..., None],
-    executable: str,
-    command: str,
-    *,
-    cwd: str,
-    env: Env,
-    **more: object,
-) -> None:
+def _run_stage(as_dvc: Callable[..., None], program: str, command: str, **given: Any) -> None:
     """Run a stage in a fork of this process, and any other command as DVC does."""
     from dvc.stage.exceptions import StageCmdFailedError
 
     if not command.startswith("python -m pipeline.stages."):
-        return as_dvc(executable, command, cwd=cwd, env=env, **more)
+        return as_dvc(program, command, **given)
     module, *arguments = shlex.split(command)[2:]
-    pid = fork(partial(_be_stage, module, arguments, cwd, env))
+    pid = fork(partial(_be_stage, module, arguments, given["cwd"], given["env"]))
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the stage is asked, and this waits
     try:
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -96,7 +86,9 @@ def _run_stage(
         raise StageCmdFailedError(command, status)
 
 
-def _be_stage(module: str, arguments: Sequence[str], where: str, environment: Env) -> None:
+def _be_stage(
+    module: str, arguments: Sequence[str], where: str, environment: dict[str, str]
+) -> None:
     from setproctitle import setproctitle
 
     setproctitle(" ".join(["python", "-m", module, *arguments]))

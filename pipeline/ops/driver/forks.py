@@ -26,7 +26,7 @@ from pathlib import Path
 
 from pipeline.base.processes import end_group, end_with_parent, ending_with_this, stop_group
 
-_IMPORTED = (
+IMPORTED = (
     *("dvc.cli", "dvc.commands.repro", "dvc.repo.reproduce", "dvc.stage.run"),
     *("pipeline.stages.acquire", "pipeline.stages.judge", "pandas", "sklearn.ensemble", "torch"),
     *("torch._dynamo", "transformers.models.qwen2.modeling_qwen2"),
@@ -127,10 +127,11 @@ def fork(body: Callable[[], object], ended: int | None = None) -> int:
 
 def _serve(asked: socket.socket) -> None:
     """Answer requests until whoever asks is gone, and import meanwhile."""
-    left = list(_IMPORTED)
+    left = list(IMPORTED)
     while True:
         if left and not select.select([asked], [], [], 0)[0]:
-            importlib.import_module(left.pop(0))
+            with suppress(Exception):  # a stage that needs it will say what is wrong
+                importlib.import_module(left.pop(0))
             continue
         request, passed, *_ = socket.recv_fds(asked, _MOST_BYTES, 2)
         if not request:

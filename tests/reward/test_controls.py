@@ -1,6 +1,8 @@
-"""The reward that says nothing about the response."""
+"""Rewards for something else than a right answer."""
 
 from __future__ import annotations
+
+import pytest
 
 from pipeline.base.plugins import CONTROLS, REWARDS
 from pipeline.reward.presets import load_preset, safe_reward
@@ -25,6 +27,19 @@ def test_without_a_name_no_two_series_of_draws_are_alike() -> None:
     preset = load_preset("random")
     one, other = ([safe_reward(preset, RIGHT, EXAMPLE).score for _ in range(64)] for _ in "ab")
     assert one != other and set(one) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "unformed", "nothing"),
+    [("wrong", 0.0, 1.0, 0.0, 0.0), ("form", 1.0, 1.0, 0.0, 0.0)],
+)
+def test_controls_pay_what_they_say(
+    name: str, right: float, wrong: float, unformed: float, nothing: float
+) -> None:
+    preset = load_preset(name)
+    responses = (RIGHT, WRONG, "<answer> jar</answer> <answer> jar</answer>", "")
+    earned = [safe_reward(preset, response, EXAMPLE).score for response in responses]
+    assert earned == [right, wrong, unformed, nothing]
 
 
 def test_accuracy_is_measured_as_ever() -> None:
