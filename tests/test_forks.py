@@ -58,37 +58,38 @@ class Running(threading.Thread):
         self.status = self._run()
 
 
-def test_a_forked_stage_leaves_what_a_started_one_does(commands: Commands, tree: Path) -> None:
-    lines: list[str] = []
-    assert commands.dvc(REPRO, lines.append, tree) == 0, lines
-    forked = (tree / "dvc.lock").read_bytes(), sorted(path.name for path in tree.glob("code/*"))
+def made(tree: Path) -> tuple[bytes, list[str]]:
+    return (tree / "dvc.lock").read_bytes(), sorted(path.name for path in tree.glob("code/*"))
+
+
+def test_forks_do_fail_and_end_as_what_is_started(commands: Commands, tree: Path) -> None:
+    forked = Running(commands, tree)
+    forked.join()
+    assert forked.status == 0, forked.lines
+    by_forks = made(tree)
     again = type_command(tree, tree.parent, "dvc", "repro", "--force", "--single-item", "code")
-    assert again.returncode == 0
-    assert forked == ((tree / "dvc.lock").read_bytes(), sorted(p.name for p in tree.glob("code/*")))
-    assert set(again.stdout.splitlines()) <= {*lines, ""}
+    assert again.returncode == 0 and by_forks == made(tree)
+    assert set(again.stdout.splitlines()) <= {*forked.lines, ""}
 
-
-def test_a_forked_stage_that_fails_or_is_killed_says_so(commands: Commands, tree: Path) -> None:
     source = tree / "pipeline/stages/sources.py"
     whole = source.read_text()
     source.write_text("def (")
     broken = Running(commands, tree)
     broken.join()
     assert broken.status and "SyntaxError: invalid syntax" in "\n".join(broken.lines)
-    source.write_text(whole)
+    source.write_text(f"{whole}\nOTHER = 1\n")
+
     killed = Running(commands, tree)
     assert until(lambda: bool(named("pipeline.stages.code")))
     named("pipeline.stages.code")[0].kill()
     killed.join()
     assert killed.status and cause(killed.lines).text.startswith("killed by SIGKILL")
 
-
-def test_stopping_ends_forks(commands: Commands, tree: Path) -> None:
-    running = Running(commands, tree)
+    stopped = Running(commands, tree)
     assert until(lambda: bool(named("pipeline.stages.code")))
     commands.stop()
-    running.join()
-    assert running.status and "exited with 130" in "\n".join(running.lines)
+    stopped.join()
+    assert stopped.status and "exited with 130" in "\n".join(stopped.lines)
     assert not named("pipeline.stages") and not named("dvc repro")
 
 

@@ -25,10 +25,10 @@ CORPUS = (*STUDIES, *chain(whole_studies(), bad_params(), commands(), stage_file
 ALWAYS = {
     case.name
     for case in chain(
-        STUDIES[::16], whole_studies(), bad_params(), commands(), stage_files(2), input_files()
+        STUDIES[::16], whole_studies(), bad_params(), commands(), stage_files(1), input_files()
     )
 }
-"""Names: of study files with one mistake few, of damages to the files of stages two each."""
+"""Names: of study files with one mistake few, of damages to the files of stages one each."""
 
 STATE = (
     *(".dvc/config", "dvc.lock", "dvc.yaml", "params.yaml", "code", "data", "logs", "params"),

@@ -76,7 +76,12 @@ def accuracy_after(
 
 
 @pytest.mark.parametrize(
-    "algorithm", ["grpo", pytest.param("reinforce_plus_plus", marks=pytest.mark.nightly), "ppo"]
+    "algorithm",
+    [
+        "grpo",
+        pytest.param("reinforce_plus_plus", marks=pytest.mark.nightly),
+        pytest.param("ppo", marks=pytest.mark.nightly),
+    ],
 )
 def test_the_true_reward_teaches_and_noise_does_not(
     algorithm: AlgorithmName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
