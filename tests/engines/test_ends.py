@@ -60,6 +60,7 @@ def full(
     return checkout, command.output, saved_steps(checkout)
 
 
+@pytest.mark.nightly
 def test_a_full_disk_is_named_and_the_last_checkpoint_kept(
     full: tuple[Path, str, list[int]],
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_full_disk_is_named_and_the_last_checkpoint_kept(
     assert saved == [1]
 
 
+@pytest.mark.nightly
 def test_another_number_of_processes_is_refused_by_name(full: tuple[Path, str, list[int]]) -> None:
     checkout, _, _ = full
     edit_params(checkout, GRPO, gpus=1)
