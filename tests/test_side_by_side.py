@@ -51,9 +51,9 @@ def test_cells_side_by_side_are_what_dvc_makes(
     ) as process:
         assert process.stdout is not None
         training = (line for line in process.stdout if "Running stage 'train" in line)
-        assert next(training)
+        first = next(training)
         process.send_signal(number)
-        first = process.stdout.read()
+        first += process.stdout.read()
         assert "run it again to go on" in first
         assert process.wait(60) == status
 
@@ -74,7 +74,9 @@ def test_cells_side_by_side_are_what_dvc_makes(
     done = type_command(seeded, tmp_path, "tomrl", "run")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Task run 'nano-hi-s1'" in done.stderr
+    assert "Running stage 'train@nano-hi-s1'" in first + done.stderr
     assert "Task run 'nano-hi-s0'" not in done.stderr
+    assert "Running stage 'train@nano-hi-s0'" not in done.stderr
     left = type_command(seeded, tmp_path, "dvc", "status")
     assert "Data and pipelines are up to date." in left.stdout
     again = type_command(seeded, tmp_path, "tomrl", "run")

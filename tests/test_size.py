@@ -20,7 +20,7 @@ BUDGETS = {
     "pipeline": 0,
     "pipeline/analysis": 5083,
     "pipeline/audit": 941,
-    "pipeline/base": 775,
+    "pipeline/base": 776,
     "pipeline/cli": 3164,
     "pipeline/config": 1747,
     "pipeline/data": 1744,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5305,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 36424,
+    "tests": 36426,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

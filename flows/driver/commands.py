@@ -51,14 +51,12 @@ class Commands:
 
         return self._follow(start, hear)
 
-    def run(
-        self, command: list[str], hear: Callable[[str], None], where: Path | None = None
-    ) -> int:
+    def run(self, command: list[str], hear: Callable[[str], None]) -> int:
         """Run a command, pass on its output line by line to ``hear``, and return its exit status.
 
         After :meth:`stop` nothing is started, and the status is that of a stopped command.
         """
-        return self._follow(lambda: _start(command, where or self._root), hear)
+        return self._follow(lambda: _start(command, self._root), hear)
 
     def _follow(
         self, start: Callable[[], subprocess.Popen[str] | Forked], hear: Callable[[str], None]

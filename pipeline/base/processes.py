@@ -173,8 +173,6 @@ class Started(Protocol):
     @property
     def pid(self) -> int: ...
 
-    def poll(self) -> int | None: ...
-
     def wait(self, timeout: float | None = None) -> int: ...
 
 
@@ -199,18 +197,25 @@ def ending_with_this(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-m", "pipeline.base.processes", str(os.getpid()), module, *arguments]
 
 
-def _main(parent: str, module: str, *arguments: str) -> None:
+def lead_group(parent: int) -> None:
+    """Have this process lead a session of its own, all of which ends with the process ``parent``.
+
+    It is interrupted, and killed if it takes too long.
+    """
     if os.getsid(0) != os.getpid():
         os.setsid()  # what is asked to stop below is this and what it starts, nobody else
     # A shell's background job ignores Ctrl-C, which is how whoever started this asks it to stop.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    end_with_parent(stop_group, int(parent))
+    end_with_parent(_stop_group, parent)
+
+
+def _main(parent: str, module: str, *arguments: str) -> None:
+    lead_group(int(parent))
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
-def stop_group() -> None:
-    """Interrupt this process and all of its group, and kill them if they do not end."""
+def _stop_group() -> None:
     os.killpg(0, signal.SIGINT)
     time.sleep(GRACE_SECONDS)
     os.killpg(0, signal.SIGKILL)

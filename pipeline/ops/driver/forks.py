@@ -24,7 +24,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from pipeline.base.processes import end_group, end_with_parent, ending_with_this, stop_group
+from pipeline.base.processes import end_group, ending_with_this, lead_group
 
 IMPORTED = (
     *("dvc.cli", "dvc.commands.repro", "dvc.repo.reproduce", "dvc.stage.run"),
@@ -73,13 +73,12 @@ class ForkServer:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-        self._lock = threading.Lock()
 
     def start(self, arguments: list[str]) -> Forked | None:
-        """Start DVC with some arguments; None if the server is gone."""
+        """Start DVC with some arguments; None if the server is gone. One thread at a time."""
         output, their_output = socket.socketpair()
         ended, their_end = socket.socketpair()
-        with their_output, their_end, self._lock:
+        with their_output, their_end:
             try:
                 passed = [their_output.fileno(), their_end.fileno()]
                 socket.send_fds(self._socket, [json.dumps(arguments).encode()], passed)
@@ -152,10 +151,9 @@ def _run_dvc(asked: socket.socket, arguments: list[str], output: int, parent: in
     from pipeline.ops.driver.dvc import main
 
     asked.close()
-    os.setsid()
+    lead_group(parent)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    end_with_parent(stop_group, parent)
     setproctitle(" ".join(["dvc", *arguments]))
     sys.exit(main(arguments, forks=True))
 
