@@ -275,15 +275,16 @@ def load_everything() -> None:
 def main() -> None:
     """Print the figures of all kills, or of a sample; exit 1 if there was a fault."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.operations", description=__doc__)
-    parser.add_argument("--sample", type=int, help="so many operations only, drawn")
+    parser.add_argument("--sample", type=int, help="so many kills only, drawn")
     parser.add_argument("--chain", type=Path, help="folder with the study, made if it is missing")
     options = parser.parse_args()
     with chain_in(options.chain) as chain:
         moments = chain.moments()
-        if options.sample:
-            moments = sorted(Random(0).sample(moments, options.sample))
+        enough = options.sample or len(moments)
         kills = bad = 0
-        for stage, number in moments:
+        for stage, number in Random(0).sample(moments, len(moments)):
+            if kills == enough:
+                break
             if not chain.kill(stage, number):
                 continue
             kills += 1
@@ -293,7 +294,7 @@ def main() -> None:
                 operation = chain.operations_file(stage).read_text().splitlines()[number]
                 print(f"{stage} before {operation}: {fault}", flush=True)
         print(f"{kills} kills just before a file operation: {bad} with a fault")
-    sys.exit(bool(bad) or kills < _COME_AGAIN * len(moments))
+    sys.exit(bool(bad) or kills < (options.sample or _COME_AGAIN * len(moments)))
 
 
 if __name__ == "__main__":
