@@ -57,6 +57,9 @@ BLOCKS: Mapping[str, Block] = {
     "study 1": _of_study("smol-real", studies.opening, _chief, studies.steps),
     "opening": _of_study("mini-seeds", studies.opening),
     "what holds": _of_study("mini-seeds", studies.changes, studies.by_chance),
+    "spurious": _of_study(
+        "spurious-mini", studies.opening, studies.changes, studies.differences, studies.by_chance
+    ),
     "field": _of_file("recorded", "models", others.accuracy_table),
     "field text": _of_file("recorded", None, others.field_text),
     "recorded": _of_file("recorded", "models", others.recorded_table),

@@ -223,10 +223,11 @@ def changes(found: Stored) -> str:
 
 
 def differences(found: Stored) -> str:
-    """Changes of GRPO less those of its control, and on one set less the other, seed by seed."""
+    """Changes by rewards less those by a coin, and on one set less the other, seed by seed."""
     steps = {_trained(group): _steps(found, group) for group in _by_group(found)}
-    cued, balanced = ("cued", "grpo"), ("balanced", "grpo")
-    pairs = ((cued, ("cued", "random")), (balanced, ("balanced", "random")), (cued, balanced))
+    pairs = [(one, (one[0], "random")) for one in steps if one[1] in ("grpo", "wrong", "form")] + [
+        (("cued", "grpo"), ("balanced", "grpo"))
+    ]
     lines = (
         (f"{_called(one)} less {_called(other)}", *_less(steps[one], steps[other]))
         for one, other in pairs
@@ -260,6 +261,12 @@ def _called(trained: tuple[str, str]) -> str:
 
 def _steps(found: Stored, group: str) -> list[list[float]]:
     """What each seed changed in each telling column; of a chain, since the cell before."""
+    if not found.chained:
+        measured = [_by_group(found)[group][column] for column in TELLING]
+        return [
+            [after - before for before, after in zip(each.befores, each.afters, strict=True)]
+            for each in measured
+        ]
     return [
         [
             step["after"] - step["before"]
