@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,7 @@ MOST_POINTS = 200
 """Points of a curve: more than can be told apart."""
 
 _LONGEST_STORY = 20_000  # characters
+_PACKED = re.compile(r"H4sI[A-Za-z0-9+/]+={0,2}")  # base64 of a gzip header and more
 
 
 def packed(results: Results, recorded: Recorded, samples: Samples, marked: Marked) -> str:
@@ -57,7 +59,18 @@ def pack(value: object) -> str:
     """A JSON value as base64 of its gzipped text."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     # A half of a surrogate pair, which a model can write, has no UTF-8.
-    return base64.b64encode(gzip.compress(text.encode(errors="replace"), mtime=0)).decode()
+    data = gzip.compress(text.encode(errors="replace"), mtime=0)
+    # The byte that names the system: from Python 3.14 on it is another one.
+    return base64.b64encode(data[:9] + b"\x03" + data[10:]).decode()
+
+
+def unpacked(text: str) -> str:
+    """The text of a page or a part with what it packs as plain JSON: libraries pack differently.
+
+    Raises:
+        ValueError, OSError, EOFError, zlib.error: If something in it cannot be unpacked.
+    """
+    return _PACKED.sub(lambda each: gzip.decompress(base64.b64decode(each[0])).decode(), text)
 
 
 def contents(
