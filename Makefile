@@ -49,7 +49,8 @@ test-engines: $(READY) ## Set up the environments of verl, vLLM and other tools,
 		-n 2 --dist loadgroup --no-loadscope-reorder --durations=25
 
 test-nightly: $(READY) ## 200 kills, every full disk, figures that are promised, seeds of RL; hours
-	@$(IN_ENVIRONMENT) python -m pytest -m nightly
+	@$(IN_ENVIRONMENT) python -m pytest -m "nightly and not verl"
+	@.venv-engines/bin/python -m pytest -m "nightly and verl" tests/cluster
 	@$(IN_ENVIRONMENT) for name in judge report sweep learning "learning smol-seeds"; do \
 		OMP_NUM_THREADS=1 python -m benchmarks.$$name; done
 

@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 echo "==> resolving"
-.venv/bin/uv pip compile pyproject.toml requirements/main.in --extra train --extra orchestrate --extra verl --extra dev \
+.venv/bin/uv pip compile pyproject.toml requirements/main.in --extra train --extra orchestrate --extra dev \
     --universal --python-version 3.11 --upgrade --quiet --no-header --no-annotate -o "$work/resolved.txt"
 # Without these lines pip keeps a CPU build of torch on machines that have no GPU.
 grep -vE '^(nvidia-|triton|cuda-)' "$work/resolved.txt" >"$work/main.txt"
@@ -38,5 +38,5 @@ follow() {
 }
 follow engines --extra train --extra engines
 echo "==> requirements/engines.txt is in place; prove it with make test-engines"
-follow orchestrator --extra train --extra orchestrate --extra verl
+follow orchestrator --extra train --extra orchestrate
 echo "==> requirements/orchestrator.txt is in place; docker/orchestrator installs it"

@@ -13,9 +13,6 @@ import sys
 if sys.version_info < (3, 11):
     sys.exit(f"error: {sys.executable} is Python {sys.version.split()[0]}; 3.11 or newer is needed. "
              "Name another one: make setup PYTHON=python3.12")
-if sys.version_info >= (3, 14):
-    sys.exit(f"error: {sys.executable} is Python {sys.version.split()[0]}, for which verl's tensordict has no wheel. "
-             "Name another one: make setup PYTHON=python3.13")
 CHECK
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
@@ -30,9 +27,9 @@ in_venv pip install "${pip_options[@]}" -c requirements/main.txt uv
 index=$("$python" scripts/torch_index.py)
 in_venv pip install "${pip_options[@]}" -c requirements/main.txt ${index:+--extra-index-url "$index"} torch
 
-say "installing the rest (about 270 packages)"
+say "installing the rest (about 250 packages)"
 in_venv uv pip install --quiet --compile-bytecode --python .venv/bin/python -c requirements/main.txt \
-    -e ".[train,orchestrate,verl,dev]"
+    -e ".[train,orchestrate,dev]"
 
 touch .venv/.ready
 say "ready in $((SECONDS - seconds)) s, $(du -sh .venv | cut -f1). Next: make repro"

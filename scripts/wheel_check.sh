@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-most_mb=${MOST_MB:-560}
+most_mb=${MOST_MB:-400}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 uv=$PWD/.venv/bin/uv
@@ -21,6 +21,7 @@ mkdir "$work/empty" && cd "$work/empty"
 export PATH=$work/venv/bin:$PATH
 unset PYTHONPATH
 printf '%s\n' '{"id": 1, "story": "Ann and Bob entered the hall.\nThe fig is in the red_box.\nBob exited the hall.\nAnn moved the fig to the blue_jar.", "question": "Where does Bob think the fig is?", "answer": "red_box", "response": "<answer>red_box</answer>"}' >answers.jsonl
+cp answers.jsonl answers.parquet
 
 # says STATUS WORDS... -- COMMAND...: the command ends so and says all of the words.
 says() {
@@ -41,8 +42,9 @@ says 0 "answers follow" "knows who was out" -- tomrl judge answers.jsonl
 says 0 '"answers": "undecided"' -- tomrl judge answers.jsonl --json
 says 0 "100.00" -- tomrl judge answers.jsonl --match tags
 says 0 "1 answer written" -- tomrl tom solve answers.jsonl -b hi_tom -o solved.jsonl
-says 2 "SHA256SUMS" -- tomrl verify nothing
+says 2 "tomrl[report]" -- tomrl verify nothing
 says 2 "dvc.yaml" -- tomrl study list
+says 2 "tomrl[parquet]" -- tomrl judge answers.parquet
 says 2 "tomrl[train]" -- tomrl export model nano --to out
 says 0 "answers" -- tomrl board answers.jsonl
 says 0 "undecided" -- python -c "import json, tomrl; print(tomrl.judge(map(json.loads, open('answers.jsonl'))).answers.follow)"

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 BUDGETS = {
-    "benchmarks": 3791,
+    "benchmarks": 3801,
     "flows": 1862,
     "pipeline": 0,
-    "pipeline/analysis": 5083,
+    "pipeline/analysis": 5088,
     "pipeline/audit": 941,
     "pipeline/base": 776,
-    "pipeline/cli": 3164,
+    "pipeline/cli": 3172,
     "pipeline/config": 1747,
     "pipeline/data": 1744,
     "pipeline/engine": 1739,
@@ -31,12 +31,12 @@ BUDGETS = {
     "pipeline/model": 873,
     "pipeline/ops": 0,
     "pipeline/ops/check": 497,
-    "pipeline/ops/cluster": 1408,
+    "pipeline/ops/cluster": 1414,
     "pipeline/ops/driver": 340,
     "pipeline/ops/mirror": 959,
     "pipeline/ops/planning": 773,
-    "pipeline/ops/share": 688,
-    "pipeline/ops/verl": 2242,
+    "pipeline/ops/share": 698,
+    "pipeline/ops/verl": 2268,
     "pipeline/ops/vllm": 432,
     "pipeline/reward": 279,
     "pipeline/rules": 671,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5305,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 36426,
+    "tests": 36527,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

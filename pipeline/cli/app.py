@@ -45,18 +45,22 @@ from pipeline.config.params_file import read_params
 from pipeline.formats.plural import counted
 from pipeline.ops.driver.checkout import find_root, set_values, use_study
 
-EXTRAS = dict.fromkeys(
-    (
-        "torch",
-        "transformers",
-        "tokenizers",
-        "safetensors",
-        "huggingface_hub",
-        "openai",
-    ),
-    "train",
-) | dict.fromkeys(
-    ("prefect", "mlflow", "dvc", "ray", "boto3", "s3fs", "sqlalchemy", "gguf"), "orchestrate"
+EXTRAS = (
+    dict.fromkeys(
+        (
+            "torch",
+            "transformers",
+            "tokenizers",
+            "safetensors",
+            "huggingface_hub",
+            "openai",
+        ),
+        "train",
+    )
+    | dict.fromkeys(
+        ("prefect", "mlflow", "dvc", "ray", "boto3", "s3fs", "sqlalchemy", "gguf"), "orchestrate"
+    )
+    | {"pyarrow": "parquet", "matplotlib": "report"}
 )
 """The extra of this package that provides an import."""
 _OLD = {

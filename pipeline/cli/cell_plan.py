@@ -78,8 +78,9 @@ def show_cell(
             raise UserError(f"{extra[0]} goes with --backend verl; the local trainer takes one")
         _show_local(key, cell, params, root, place, config, as_json=as_json)
         return
+    from pipeline.ops.cluster.head import find_engine_python
     from pipeline.ops.verl.attention import flash_of_jobs
-    from pipeline.ops.verl.compose import compose
+    from pipeline.ops.verl.compose import ask
     from pipeline.ops.verl.plan import count_rows, plan_of
 
     if config is not None or place.get("accelerator") == "cpu":
@@ -87,7 +88,7 @@ def show_cell(
     found = plan_of(
         params, key, count_rows(params, cell, root), place, flash=flash_of_jobs(os.environ)
     )
-    composed = compose(found.overrides, found.trainer.config)
+    composed = ask(found.overrides, found.trainer.config, find_engine_python(os.environ))
     if as_json:
         print_json(
             {
@@ -206,7 +207,7 @@ def _steps(params: Params, cell: TrainedCell, root: Path) -> int | None:
         return None
 
 
-def _show_verl(key: str, plan: Plan, composed: Composed, params: Params, root: Path) -> None:
+def _show_verl(key: str, plan: Plan, composed: Composed | None, params: Params, root: Path) -> None:
     from pipeline.ops.verl.overrides import planned
 
     place = plan.placement
@@ -274,8 +275,11 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}"
 
 
-def _say_settings(plan: Plan, composed: Composed) -> None:
+def _say_settings(plan: Plan, composed: Composed | None) -> None:
     """Print settings one per line: their names alone would fill a table's columns."""
+    if composed is None:
+        _say("verl was not asked for its view of these settings: `make setup-engines` installs it")
+        return
     _say("settings that differ from verl's defaults (in brackets):")
     for name, value in composed.changed(plan.overrides).items():
         own = composed.defaults.get(name.lstrip("+"))

@@ -20,7 +20,6 @@ from tempfile import TemporaryDirectory
 import psutil
 import pytest
 
-from flows.driver.limits import Limit, limit_of, side_by_side
 from pipeline.base.errors import UserError
 from pipeline.base.ports import free_ports
 from pipeline.config.expand import expand
@@ -233,10 +232,10 @@ def test_a_node_that_does_not_see_a_folder_is_named(
 
 
 @pytest.mark.nightly
+@pytest.mark.verl
 def test_ranks_of_verl_have_an_accelerator_each_of_what_is_reserved(
     nodes: Client, make_job: MakeJob, heard: Heard
 ) -> None:
-    pytest.importorskip("verl")
     outcome = heard.run(make_job(RANKS, gpus=2, nodes=2, time_limit=300.0))
     assert outcome.status == "succeeded", outcome.message
     places = [tuple(line.split()[1:]) for line in heard.saying("step ")]
@@ -249,6 +248,8 @@ def test_a_study_fills_the_cluster_and_waits_nowhere_but_in_ray(
     cluster: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By default, as all documented commands leave it."""
+    from flows.driver.limits import Limit, limit_of, side_by_side  # verl's environment has no flows
+
     params = expand(find_study(PROJECT, "tom-rl"))
     assert limit_of(params, "run", None) == Limit("gpu", 0, side_by_side(params, [GPUS]))
     monkeypatch.setenv(NODE_MINUTES, "15")  # then nodes come for cells that wait

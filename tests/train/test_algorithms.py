@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple, get_args
 
@@ -65,7 +66,7 @@ BATCHES = {
 
 @pytest.fixture(scope="module")
 def core() -> ModuleType:
-    return pytest.importorskip("verl.trainer.ppo.core_algos")  # type: ignore[no-any-return]
+    return import_module("verl.trainer.ppo.core_algos")
 
 
 @pytest.fixture(params=list(BATCHES.values()), ids=list(BATCHES))
@@ -91,6 +92,7 @@ def aggregate(losses: Tensor, batch: Batch, aggregation: str) -> Tensor:
     return loss_sum(losses, batch.mask, aggregation) / count
 
 
+@pytest.mark.verl
 def test_grpo_agrees_with_verl(core: ModuleType, batch: Batch) -> None:
     for by_std in (True, False):
         theirs, _ = core.compute_grpo_outcome_advantage(
@@ -100,6 +102,7 @@ def test_grpo_agrees_with_verl(core: ModuleType, batch: Batch) -> None:
         torch.testing.assert_close(ours, theirs, **TOLERANCE)
 
 
+@pytest.mark.verl
 def test_reinforce_plus_plus_agrees_with_verl(core: ModuleType, batch: Batch) -> None:
     config = SimpleNamespace(gamma=1.0)
     for rewards in (batch.rewards, random_like(batch, 1)[0] * batch.mask):
@@ -111,6 +114,7 @@ def test_reinforce_plus_plus_agrees_with_verl(core: ModuleType, batch: Batch) ->
         torch.testing.assert_close(reward_to_go(rewards) * batch.mask, returns, **TOLERANCE)
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize(("discount", "decay"), [(1.0, 1.0), (0.9, 0.95), (1.0, 0.0)])
 def test_gae_agrees_with_verl(
     core: ModuleType, batch: Batch, discount: float, decay: float
@@ -125,6 +129,7 @@ def test_gae_agrees_with_verl(
     torch.testing.assert_close(our_returns, returns * batch.mask, **TOLERANCE)
 
 
+@pytest.mark.verl
 def test_all_masked_agrees_with_verl_or_verl_refuses_it(core: ModuleType) -> None:
     mask, index = torch.zeros(4, 3), torch.tensor([0, 0, 1, 1]).numpy()
     rewards = at_last_token(torch.tensor([1.0, 0.0, 1.0, 1.0]), mask.bool())
@@ -139,6 +144,7 @@ def test_all_masked_agrees_with_verl_or_verl_refuses_it(core: ModuleType) -> Non
         core.compute_gae_advantage_return(rewards, mask, mask, 1.0, 1.0)
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize("kind", ["kl", "mse", "low_var_kl"])
 def test_kl_estimates_agree_with_verl(core: ModuleType, kind: str) -> None:
     one, other = 8 * torch.randn(5, 7), 8 * torch.randn(5, 7)
@@ -159,6 +165,7 @@ def actor_config(clip: Clip) -> Any:
     )
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 @pytest.mark.parametrize("clip", [Clip(dual=3.0), Clip(0.2, 0.28, 3.0), Clip(0.1, 0.3, 1e9)])
 def test_policy_loss_agrees_with_verl(
@@ -176,6 +183,7 @@ def test_policy_loss_agrees_with_verl(
     assert clipped == pytest.approx(metrics["actor/pg_clipfrac"], abs=1e-6)
 
 
+@pytest.mark.verl
 def test_the_length_that_sums_are_divided_by_agrees_with_verl(
     core: ModuleType, batch: Batch
 ) -> None:
@@ -191,6 +199,7 @@ def test_dual_clip_off_is_plain_ppo(batch: Batch) -> None:
     torch.testing.assert_close(policy_loss(new, old, advantage, Clip(dual=1e9)).losses, plain)
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 def test_value_loss_agrees_with_verl(core: ModuleType, batch: Batch, aggregation: str) -> None:
     values, old, returns = random_like(batch, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def improved(
 
 def with_peft(policy: LoraLearner, base: PreTrainedModel) -> Any:
     """Peft's model with the same base and adapters."""
-    peft = pytest.importorskip("peft")
+    peft = import_module("peft")
     config = peft.LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM")
     twin = peft.get_peft_model(copy.deepcopy(base), config)
     names = dict(twin.named_parameters())
@@ -67,6 +68,7 @@ def with_peft(policy: LoraLearner, base: PreTrainedModel) -> Any:
     return twin
 
 
+@pytest.mark.verl
 def test_gradients_steps_and_merged_weights_are_those_of_peft() -> None:
     policy, base = improved()
     twin = with_peft(policy, base)
@@ -105,6 +107,7 @@ def test_before_the_first_step_it_is_the_base_model() -> None:
     assert all(torch.equal(t, before[name]) for name, t in weights_of(policy.model).items())
 
 
+@pytest.mark.verl
 def test_the_seed_draws_the_first_values_as_peft_does() -> None:
     (one, _), (same, _), (other, base) = learner(), learner(), learner(seed=1)
     pairs = zip(one.trained, same.trained, strict=True)

@@ -47,6 +47,22 @@ class Offer(NamedTuple):
     cpus: int
 
 
+def find_engine_python(environment: Mapping[str, str]) -> Path | None:
+    """The interpreter of the engine environment, or None if none is named and none is here.
+
+    Raises:
+        UserError: If one is named that is none.
+    """
+    if environment.get("TOMRL_ENGINE_PYTHON") or _beside().exists():
+        return engine_python(environment)
+    return None
+
+
+def _beside() -> Path:
+    """The engine environment's interpreter beside this one: a sweep's worktrees have neither."""
+    return Path(sys.prefix).parent / ".venv-engines" / "bin" / "python"
+
+
 def engine_python(environment: Mapping[str, str]) -> Path:
     """The interpreter of the engine environment.
 
@@ -54,8 +70,7 @@ def engine_python(environment: Mapping[str, str]) -> Path:
         UserError: If there is none.
     """
     named = environment.get("TOMRL_ENGINE_PYTHON")
-    # Beside the running environment: the worktrees of a sweep have neither of the two.
-    python = Path(named or Path(sys.prefix).parent / ".venv-engines" / "bin" / "python").absolute()
+    python = Path(named or _beside()).absolute()
     if not os.access(python, os.X_OK) or python.is_dir():
         origin = f"TOMRL_ENGINE_PYTHON={named}" if named else str(python)
         raise UserError(

@@ -12,10 +12,9 @@ import importlib.util
 import subprocess
 from collections.abc import Mapping
 
-from pipeline.base.errors import UserError
 from pipeline.config.training import Train
 from pipeline.ops.cluster.client import ADDRESS_VARIABLES
-from pipeline.ops.cluster.head import engine_python
+from pipeline.ops.cluster.head import find_engine_python
 
 
 def flash_is_installed() -> bool:
@@ -28,12 +27,14 @@ def flash_of_jobs(environment: Mapping[str, str]) -> bool:
 
     That of the engine environment is looked for there. Nodes of a cluster are taken to have what
     the trainer image has, which is none.
+
+    Raises:
+        UserError: If ``TOMRL_ENGINE_PYTHON`` names no interpreter.
     """
     if any(environment.get(name) for name in ADDRESS_VARIABLES):
         return False
-    try:
-        python = engine_python(environment)
-    except UserError:
+    python = find_engine_python(environment)
+    if python is None:
         return False
     look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('flash_attn') is None)"
     return subprocess.run([python, "-c", look], check=False).returncode == 0

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import json
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from pipeline.base.errors import UserError
@@ -46,6 +51,51 @@ class Composed:
         }
 
 
+def ask(overrides: Overrides, name: str, python: Path | None) -> Composed | None:
+    """Compose and validate with the verl of this environment, or of another one.
+
+    Args:
+        overrides: Settings by dotted name.
+        name: Name of verl's configuration.
+        python: The interpreter of the other environment; None if there is none.
+
+    Returns:
+        None if neither environment has verl.
+
+    Raises:
+        UserError: As :func:`compose`.
+    """
+    if find_spec("verl"):
+        return compose(overrides, name)
+    if python is None:
+        return None
+    asked = subprocess.run(
+        [python, "-m", __name__, name],
+        cwd=Path(__file__).parents[3],
+        input=json.dumps(overrides),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if asked.returncode:
+        last = (asked.stderr.splitlines() or [f"it ended with {asked.returncode}"])[-1]
+        raise UserError(f"verl cannot be asked for its configuration: {python}: {last}")
+    said = json.loads(asked.stdout)
+    if refusal := said.get("refusal"):
+        raise UserError(refusal)
+    return Composed(**said)
+
+
+def main() -> None:
+    """Compose the overrides on the standard input, and print what came of it, as JSON."""
+    try:
+        with redirect_stdout(sys.stderr):
+            found = asdict(compose(json.load(sys.stdin), sys.argv[1]))
+    except UserError as error:
+        found = {"refusal": str(error)}
+    json.dump(found, sys.stdout)
+
+
 def compose(overrides: Overrides, name: str = _RL) -> Composed:
     """Compose and validate with the verl of this environment, which this process imports.
 
@@ -55,19 +105,14 @@ def compose(overrides: Overrides, name: str = _RL) -> Composed:
 
     Raises:
         UserError: If verl has no such key, a value is of the wrong kind, or verl refuses the
-            configuration; or if it is not installed.
+            configuration.
     """
-    try:
-        from hydra import compose as hydra_compose
-        from hydra import initialize_config_module
-        from hydra.errors import HydraException
-        from omegaconf import OmegaConf
-        from verl.utils.config import validate_config  # noqa: F401
-    except ImportError as error:
-        raise UserError(
-            f"verl cannot be asked for its configuration ({error}); install it with: pip install "
-            "-c requirements/main.txt verl hydra-core"
-        ) from None
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_module
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from verl.utils.config import validate_config  # noqa: F401
+
     with initialize_config_module(_MODULE, version_base=None):
         bare = hydra_compose(name)
         defaults = dict(_leaves(OmegaConf.to_container(bare, resolve=False)))
@@ -170,3 +215,7 @@ def _validate_sections(config: Any) -> None:
 def _refused(error: Exception) -> UserError:
     cause = str(error.__cause__ or error).splitlines() or [type(error).__name__]
     return UserError(f"verl refuses the configuration: {cause[0]}")
+
+
+if __name__ == "__main__":
+    main()

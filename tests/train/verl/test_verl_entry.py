@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -134,9 +135,10 @@ def test_an_unknown_preset_is_no_response_failing(dataset: Path) -> None:
         called(row, "", preset="best")
 
 
+@pytest.mark.verl
 def test_verl_loads_it_by_path(project: Path, dataset: Path) -> None:
     """Through verl's own loader, with arguments from its configuration."""
-    reward = pytest.importorskip("verl.trainer.ppo.reward")
+    reward = import_module("verl.trainer.ppo.reward")
     from omegaconf import OmegaConf
 
     function = {

@@ -24,9 +24,9 @@ def test_only_studies_that_verl_trains_are_recorded() -> None:
     assert {path.stem for path in golden.FOLDER.glob("*.yaml")} == set(STUDIES) - {"control"}
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize("study", STUDIES)
 def test_verl_accepts_every_study(study: str) -> None:
-    pytest.importorskip("verl")
     for plan in golden.plans_of_study(STUDIES[study]).values():
         found = compose(plan.overrides, plan.trainer.config)
         ranks = found.value("trainer.nnodes") * found.value("trainer.n_gpus_per_node")

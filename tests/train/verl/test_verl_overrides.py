@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -60,10 +61,10 @@ def settings(
 
 def asked_of_verl(*arguments: Any, **changes: Any) -> Composed:
     """Compose and validate with the real verl."""
-    pytest.importorskip("verl")
     return compose(settings(*arguments, **changes))
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize("algorithm", ESTIMATORS)
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_verl_accepts_every_algorithm(algorithm: AlgorithmName, precision: str) -> None:
@@ -77,6 +78,7 @@ HALF: dict[str, Any] = {"gpu": True, "precision": "bfloat16"}
 ACTOR, MODEL, ROLLOUT = (f"actor_rollout_ref.{part}" for part in ("actor", "model", "rollout"))
 
 
+@pytest.mark.verl
 def test_flash_attention_takes_packed_sequences_by_tokens() -> None:
     found = asked_of_verl("ppo", **HALF)
     for model in (MODEL, "critic.model"):
@@ -85,6 +87,7 @@ def test_flash_attention_takes_packed_sequences_by_tokens() -> None:
     assert found.value(f"{ROLLOUT}.log_prob_use_dynamic_bsz") is True
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize(
     "place",
     [HALF | {"flash": False}, {"gpu": True, "cluster": FOUR}],
@@ -121,6 +124,7 @@ def built(section: str, found: Composed) -> Any:
     return omega_conf_to_dataclass(OmegaConf.create(config))
 
 
+@pytest.mark.verl
 def test_verl_refuses_sequences_over_accelerators_where_they_are_padded() -> None:
     spread = overridden(actor_rollout_ref__actor__ulysses_sequence_parallel_size=2)
     assert asked_of_verl(**HALF, cluster=spread)
@@ -128,6 +132,7 @@ def test_verl_refuses_sequences_over_accelerators_where_they_are_padded() -> Non
         asked_of_verl(**HALF, flash=False, cluster=spread)
 
 
+@pytest.mark.verl
 def test_every_value_arrives_under_the_name_that_verl_reads() -> None:
     found = asked_of_verl(UNUSUAL_PPO, **UNUSUAL)
     actor, rollout = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
@@ -181,6 +186,7 @@ def test_every_value_arrives_under_the_name_that_verl_reads() -> None:
     assert {key: found.value(key) for key in expected} == expected
 
 
+@pytest.mark.verl
 def test_the_optimiser_is_the_local_trainers() -> None:
     found = asked_of_verl("ppo")
     import torch
@@ -195,6 +201,7 @@ def test_the_optimiser_is_the_local_trainers() -> None:
         assert (optim["lr_scheduler_type"], optim["lr_warmup_steps_ratio"]) == ("constant", 0.0)
 
 
+@pytest.mark.verl
 def test_adamw_steps_in_one_kernel_on_accelerators() -> None:
     """Else it would hold another shard in float32 while it steps."""
     import torch
@@ -220,6 +227,7 @@ def test_vllm_compiles_nothing_with_nvcc_under_verl() -> None:
     assert VerlTraining._environment(run)["VLLM_USE_FLASHINFER_SAMPLER"] == "0"
 
 
+@pytest.mark.verl
 def test_kl_in_the_reward() -> None:
     found = asked_of_verl(
         "reinforce_plus_plus", kl_in_reward=True, kl_kind="kl", kl_coefficient=0.2
@@ -230,6 +238,7 @@ def test_kl_in_the_reward() -> None:
     assert found.value("actor_rollout_ref.actor.use_kl_loss") is False
 
 
+@pytest.mark.verl
 def test_an_algorithms_own_settings_arrive_and_no_others() -> None:
     found = asked_of_verl(Grpo(normalise_by_std=False))
     assert found.value("algorithm.norm_adv_by_std_in_grpo") is False
@@ -243,12 +252,14 @@ def test_no_setting_of_the_critic_is_ignored(name: str) -> None:
     assert settings(changed) != settings("ppo")
 
 
+@pytest.mark.verl
 def test_the_rewards_own_settings_arrive() -> None:
     reward = {"preset": "fidelity", "weight": 0.1}
     found = asked_of_verl(reward=reward).value("reward.custom_reward_function.reward_kwargs")
     assert found == {"preset": "fidelity", "settings": {"weight": 0.1}}
 
 
+@pytest.mark.verl
 def test_an_empty_thought_is_the_rewards_to_know() -> None:
     found = asked_of_verl(think=False).value("reward.custom_reward_function.reward_kwargs")
     assert found == {"preset": "rlvr", "begun": "</think>"}
@@ -290,6 +301,7 @@ def test_no_field_of_the_recipe_is_ignored(field: str) -> None:
         assert after != before
 
 
+@pytest.mark.verl
 def test_lora_arrives() -> None:
     found = asked_of_verl(lora=Lora())
     model = "actor_rollout_ref.model"
@@ -349,11 +361,13 @@ def overridden(**overrides: Any) -> Cluster:
     return Cluster(overrides={key.replace("__", "."): value for key, value in overrides.items()})
 
 
+@pytest.mark.verl
 def test_overrides_of_the_study_win() -> None:
     found = asked_of_verl(cluster=overridden(actor_rollout_ref__actor__optim__lr=0.5))
     assert found.value("actor_rollout_ref.actor.optim.lr") == 0.5
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
@@ -376,11 +390,13 @@ def test_mistakes_in_overrides_name_the_key(key: str, value: Any, message: str) 
         asked_of_verl(cluster=Cluster(overrides={key: value}))
 
 
+@pytest.mark.verl
 def test_a_new_key_needs_a_plus() -> None:
     found = asked_of_verl(cluster=Cluster(overrides={"+trainer.remark": "it's new"}))
     assert found.value("trainer.remark") == "it's new"
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize(
     "value",
     [
@@ -390,7 +406,7 @@ def test_a_new_key_needs_a_plus() -> None:
     ],
 )
 def test_arguments_come_back_from_hydra_as_they_were(value: Any) -> None:
-    parser = pytest.importorskip("hydra.core.override_parser.overrides_parser")
+    parser = import_module("hydra.core.override_parser.overrides_parser")
     (argument,) = as_arguments({"some.key": value})
     parsed = parser.OverridesParser.create().parse_override(argument)
     assert parsed.key_or_group == "some.key"

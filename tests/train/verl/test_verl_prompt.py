@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +50,12 @@ def model(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def verl_tokens(tokenizer: PreTrainedTokenizerBase, messages: list[dict[str, str]]) -> list[int]:
     """The prompt as verl's agent loop builds it for a model of this architecture."""
-    wiring = pytest.importorskip("verl.utils.tokenizer.continuous_token_wiring")
+    wiring = import_module("verl.utils.tokenizer.continuous_token_wiring")
     builder = wiring.create_continuous_token_builder(tokenizer, hf_model_type="qwen2")
     return list(builder.build_initial_tokens(messages))
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize("think", [True, False])
 @pytest.mark.parametrize("messages", PROMPTS)
 def test_prompts_are_the_local_trainers(
@@ -66,6 +68,7 @@ def test_prompts_are_the_local_trainers(
     assert tuple(shown) == local
 
 
+@pytest.mark.verl
 def test_without_the_template_they_would_differ(model: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(model)
     assert tuple(verl_tokens(tokenizer, PROMPTS[0])) != encode_prompt(tokenizer, PROMPTS[0])

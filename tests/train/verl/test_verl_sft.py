@@ -77,11 +77,11 @@ def lessons(
     return built  # type: ignore[no-any-return]
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize(("what", "count"), [("answers", 4), ("traces", 3), ("rule", 3)])
 def test_tokens_and_what_is_taught_are_the_local_trainers(
     dataset: Path, tokenizer: PreTrainedTokenizerBase, what: Imitated, count: int
 ) -> None:
-    pytest.importorskip("verl")
     rows = imitable(load_rows(dataset, tokenizer, 400), what).rows
     own = [
         Lesson((*row.prompt, *completion.tokens), len(row.prompt))
@@ -100,10 +100,10 @@ def test_tokens_and_what_is_taught_are_the_local_trainers(
         assert ("pear" in learned) == (what == "traces")
 
 
+@pytest.mark.verl
 def test_each_seed_has_an_order_of_its_own_and_a_checked_batch_that_of_the_file(
     dataset: Path, tokenizer: PreTrainedTokenizerBase
 ) -> None:
-    pytest.importorskip("verl")
     in_file = lessons(dataset, tokenizer, "answers", 9).lessons
     assert lessons(dataset, tokenizer, "answers", 2).lessons == in_file[:2]
     orders = [lessons(dataset, tokenizer, "answers", seed=seed).lessons for seed in range(4)]
@@ -114,7 +114,6 @@ def test_each_seed_has_an_order_of_its_own_and_a_checked_batch_that_of_the_file(
 
 def asked_of_verl(algorithm: Any = SFT, *, gpu: bool = False, **changes: Any) -> Composed:
     """Compose and validate with the real verl."""
-    pytest.importorskip("verl")
     return compose(settings(algorithm, gpu=gpu, **changes), "sft_trainer_engine")
 
 
@@ -129,6 +128,7 @@ def placement(chosen: Train, *, gpu: bool, size: str = "7B") -> Placement:
     return place(QWEN25[size] if gpu else TINY, chosen, SFT, chosen.cluster)
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_verl_accepts_them_in_every_precision(precision: str) -> None:
     found = asked_of_verl(precision=precision)
@@ -138,6 +138,7 @@ def test_verl_accepts_them_in_every_precision(precision: str) -> None:
     assert found.value("engine.strategy") == "fsdp2"
 
 
+@pytest.mark.verl
 def test_every_value_arrives_under_the_name_that_verl_reads() -> None:
     found = asked_of_verl(Sft(imitates="rule"), gradient_clip=0.5, save_every=3)
     expected = {
@@ -168,6 +169,7 @@ def test_every_value_arrives_under_the_name_that_verl_reads() -> None:
     assert {key: found.value(key) for key in expected} == expected
 
 
+@pytest.mark.verl
 def test_adapters_arrive() -> None:
     found = asked_of_verl(lora=Lora(rank=4, alpha=8))
     expected = {
@@ -266,10 +268,10 @@ def test_a_checkpoint_is_whole_once_verl_has_saved_it_and_its_loss_is_known(
     assert whole_steps(state) == [4] and read_json(state.step(4) / PROBE) == {"loss": 0.25}
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize("saved", [1, 2, 3, 4, 5])
 def test_a_run_goes_on_to_its_last_step_from_wherever_it_was_saved(saved: int) -> None:
     """Also from the end of a pass, where verl goes through a pass without any batches."""
-    pytest.importorskip("verl")
     whole, state = _walk(0, None, saved)
     assert state is not None and len(whole) == 6
     assert len({tuple(rows) for rows in whole}) == 6, "each pass has an order of its own"

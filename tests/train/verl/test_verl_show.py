@@ -54,6 +54,7 @@ def changed(tmp_path: Path) -> Any:
     return change
 
 
+@pytest.mark.verl
 def test_the_plan_of_a_cell() -> None:
     text = shown(PROJECT)
     assert "800 steps, 3200 training prompts" in text
@@ -101,6 +102,7 @@ def test_lengths_that_fit_on_nothing(changed: Any) -> None:
     assert error.endswith("or lower max_prompt_tokens or max_new_tokens")
 
 
+@pytest.mark.verl
 def test_an_override_that_verl_does_not_know(changed: Any) -> None:
     folder = changed("tom-rl", cluster={"overrides": {"actor_rollout_ref.actor.clip_ration": 0.1}})
     error = refused(folder)
@@ -108,6 +110,7 @@ def test_an_override_that_verl_does_not_know(changed: Any) -> None:
     assert "it has actor_rollout_ref.actor.clip_ratio" in error
 
 
+@pytest.mark.verl
 def test_a_cell_that_imitates(changed: Any) -> None:
     text = shown(changed("tom-rl", "grid", algorithms=["sft"]))
     table, command = text.split("python -m verl.trainer.sft_trainer_ray")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ from pipeline.ops.verl.adapters import without_adapters
 from tests.train import tiny
 
 
+@pytest.mark.verl
 def test_added_up_as_peft_adds_them_up(tmp_path: Path) -> None:
-    peft = pytest.importorskip("peft")
+    peft = import_module("peft")
     model, _ = tiny.base()
     config = peft.LoraConfig(
         r=4, lora_alpha=6, target_modules="all-linear", init_lora_weights=False

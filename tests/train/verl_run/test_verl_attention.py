@@ -65,11 +65,12 @@ def test_what_is_shown_is_what_the_engine_environment_has(flash: bool, tmp_path:
     assert not flash_of_jobs({**engine, "RAY_ADDRESS": "http://head:8265"})
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 def test_verl_loads_a_critic_with_the_attention_that_it_was_told(
     base: Path, attention: str
 ) -> None:
-    models = pytest.importorskip("verl.utils.model")
+    models = importlib.import_module("verl.utils.model")
     critics = importlib.import_module("pipeline.ops.verl.critics")
     assert models.load_valuehead_model is critics.load_valuehead_model
     config = AutoConfig.from_pretrained(base, attn_implementation=attention)

@@ -63,6 +63,7 @@ def _train(rank: int, folder: str, port: int) -> None:
     distributed.destroy_process_group()
 
 
+@pytest.mark.verl
 @pytest.mark.parametrize("tied", [True, False])
 def test_what_two_ranks_trained_is_what_is_stored(tied: bool, tmp_path: Path) -> None:
     tokenizer = make_tokenizer(["yes or no"], 300)
