@@ -36,28 +36,31 @@ def verifiers(package: Any, answers: Answers) -> list[Any]:
 
 
 def trl(package: Any, answers: Answers) -> list[Any]:
-    """By the reward functions, and one step of GRPO with them, if a model is named."""
+    """By the reward functions, and two steps of GRPO with them and a model."""
     rewards = import_module(f"{package.__name__}.trl_rewards")
     rows = rewards.dataset("test")
     said = [[{"role": "assistant", "content": text}] for _, text in answers]
     asked = rows[:]["row"]
     earned = rewards.earned(said, [asked[place] for place, _ in answers])
-    _one_step(rewards, Path(sys.argv[3]))
+    for model in sys.argv[3:]:
+        _two_steps(rewards, Path(model))
     return earned
 
 
-def _one_step(rewards: Any, model: Path) -> None:
+def _two_steps(rewards: Any, model: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from trl import GRPOConfig, GRPOTrainer
 
     settings = GRPOConfig(
         output_dir=str(model.parent / "trained"),
-        per_device_train_batch_size=4,
+        per_device_train_batch_size=16,
         num_generations=4,
-        max_completion_length=16,
-        max_steps=1,
+        max_completion_length=80,
+        learning_rate=1e-4,
+        max_steps=2,
         use_cpu=True,
         bf16=False,
+        logging_steps=1,
         report_to=[],
         save_strategy="no",
     )
@@ -69,8 +72,9 @@ def _one_step(rewards: Any, model: Path) -> None:
         args=settings,
     )
     trainer.train()
-    assert trainer.state.global_step == 1
-    assert any("rewards/earned/mean" in each for each in trainer.state.log_history)
+    steps = [each for each in trainer.state.log_history if "grad_norm" in each]
+    assert len(steps) == trainer.state.global_step == 2
+    assert all(each["rewards/earned/mean"] > 0 and each["grad_norm"] > 0 for each in steps), steps
 
 
 def inspect(package: Any, answers: Answers) -> list[Any]:

@@ -97,13 +97,9 @@ def expected(rows: list[dict[str, Any]], answers: list[tuple[int, str]]) -> list
     return [[*map(float, (g.strict, g.correct, g.strict and g.format_ok))] for g in grades]
 
 
-def test_trl_takes_a_step(
-    package: Path, rows: list[dict[str, Any]], reproduced: Path, tmp_path: Path
-) -> None:
-    model = exported(reproduced, tmp_path, "model", "nano-hi")
+def test_trl_pays_what_is_earned(package: Path, rows: list[dict[str, Any]]) -> None:
     answers = made_up(rows, RESPONSES)
-    said = [(place, f"<think>{text}") for place, text in answers]
-    earned = scored("trl", package, said, str(model))
+    earned = scored("trl", package, [(place, f"<think>{text}") for place, text in answers])
     assert earned == [paid for *_, paid in expected(rows, answers)]
 
 
@@ -158,19 +154,26 @@ def typed(folder: Path, package: Path, *command: str, **extra: str) -> None:
 def test_inspect_asks_a_server(
     package: Path, rows: list[dict[str, Any]], server: str, tmp_path: Path, form: str
 ) -> None:
-    options = ("--model", "openai-api/loopback/m", "--limit", str(ASKED), "--display", "none")
-    where = ("--log-dir", str(tmp_path / "logs"), "--log-format", form)
-    program, known = str(tools("inspect") / "inspect"), {"LOOPBACK_BASE_URL": server}
-    command = (program, "eval", "inspect_task.py", *options, *where)
-    typed(package / PACKAGE, package, *command, LOOPBACK_API_KEY="none", **known)
-    (path,) = (tmp_path / "logs").glob(f"*.{form}")
+    log = evaluated(package, tmp_path, server, "m", ASKED, "--log-format", form)
     if form == "json":
-        log = json.loads(path.read_text())
         scores = {s["id"]: s["scores"]["graded"]["value"]["strict"] for s in log["samples"]}
         ids = [row["example"]["id"] for row in rows[:ASKED]]  # samples stand as they ended
-        assert log["status"] == "success"
         assert scores == {name: float(place % 2) for place, name in enumerate(ids)}
+    (path,) = (tmp_path / "logs").glob(f"*.{form}")
     half_right(path)
+
+
+def evaluated(package: Path, home: Path, server: str, model: str, count: int, *more: str) -> Any:
+    """What Inspect logs of so many questions to a model at a server, if it logs JSON."""
+    options = ("--model", f"openai-api/loopback/{model}", "--limit", str(count))
+    where = ("--display", "none", "--log-dir", str(home / "logs"), "--log-format", "json")
+    program, known = str(tools("inspect") / "inspect"), {"LOOPBACK_BASE_URL": server}
+    command = (program, "eval", "inspect_task.py", *options, *where, *more)
+    typed(package / PACKAGE, package, *command, LOOPBACK_API_KEY="none", **known)
+    (path,) = (home / "logs").iterdir()
+    log = json.loads(path.read_text()) if path.suffix == ".json" else None
+    assert log is None or log["status"] == "success"
+    return log
 
 
 def half_right(path: Path) -> None:
@@ -196,14 +199,19 @@ def test_the_harness_asks_a_server(package: Path, server: str, tmp_path: Path) -
 def test_verifiers_rolls_out(
     package: Path, rows: list[dict[str, Any]], server: str, tmp_path: Path
 ) -> None:
-    options = ("-m", "m", "--client.base-url", server, "--client.api-key-var", "OPENAI_API_KEY")
-    harness = ("--env.agent.harness.id", "null", "--env.agent.runtime.type", "subprocess")
-    where = ("--env.taskset.split", "test", "-n", str(ASKED), "-o", "out", "--no-push", "--no-rich")
-    name = PACKAGE.replace("_", "-")
-    command = (str(tools("verifiers") / "vf-eval"), name, *options, *harness, *where)
-    typed(tmp_path, package, *command)
-    (path,) = (tmp_path / "out").glob("*/traces.jsonl")
-    traces = [each.get("traces", [each])[0] for each in read_lines(path)]
+    traces = rolled_out(package, tmp_path, server, "m", ASKED)
     earned = {t["task"]["data"]["id"]: t["rewards"]["earned"]["score"] for t in traces}
     ids = [row["example"]["id"] for row in rows[:ASKED]]
     assert earned == {name: float(place % 2) for place, name in enumerate(ids)}
+
+
+def rolled_out(package: Path, home: Path, server: str, model: str, count: int, *more: str) -> Any:
+    """What verifiers traces of so many questions to a model at a server."""
+    options = ("-m", model, "--client.base-url", server, "--client.api-key-var", "OPENAI_API_KEY")
+    harness = ("--env.agent.harness.id", "null", "--env.agent.runtime.type", "subprocess")
+    where = ("--env.taskset.split", "test", "-n", str(count), "-o", "out", "--no-push", "--no-rich")
+    name = PACKAGE.replace("_", "-")
+    command = (str(tools("verifiers") / "vf-eval"), name, *options, *harness, *where, *more)
+    typed(home, package, *command)
+    (path,) = (home / "out").glob("*/traces.jsonl")
+    return [each.get("traces", [each])[0] for each in read_lines(path)]
