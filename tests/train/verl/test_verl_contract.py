@@ -1,24 +1,21 @@
-"""What the engine environment's verl computes beside what the local trainer computes, as JSON.
-
-``python -m tests.engines.contract losses`` and ``... rewards FOLDER`` run in that environment; the
-tests read what they print.
-"""
+"""verl's own functions and the local trainer give the same numbers."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
-import json
-import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
-from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pytest
 import torch
-from omegaconf import OmegaConf
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from pipeline.base.plugins import REWARDS
@@ -32,10 +29,15 @@ from pipeline.reward.presets import load_preset, reward, safe_reward
 from pipeline.reward.reward import Reward
 from pipeline.tasks.example import Example
 from pipeline.train.algorithms import Signal, at_last_token, estimate
-from pipeline.train.data import TokenisedRow
+from pipeline.train.data import TokenisedRow, load_rows
 from pipeline.train.learner import Learner
 from pipeline.train.rollout import Rollouts
 from pipeline.train.update import Updater
+from tests.train.verl.test_verl_entry import dataset
+
+__all__ = ["dataset"]
+pytestmark = pytest.mark.verl
+TOLERANCE = 1e-5
 
 PROMPTS, GROUP = 6, 4
 RECIPE = Train(
@@ -53,22 +55,52 @@ RECIPE = Train(
     validate_every=1,
     save_every=1,
 )
+Both = tuple[dict[str, float], dict[str, float]]
+"""The same figures of both sides."""
 TEXTS = ["What is it? It is red.", "Where does Ann think the pear is?", "yes no blue_box"]
 
 
-def main() -> None:
-    """Print one comparison."""
-    if sys.argv[1] == "losses":
-        found: Any = {name: losses(name) for name in ("grpo", "reinforce_plus_plus")}
-        found["sft"] = imitation()
-        found["rft"] = rejection()
-        found["chunks"] = chunked_logits()  # last: verl changes the model's class
-    else:
-        found = asyncio.run(rewards(Path(sys.argv[2])))
-    print(json.dumps(found))
+@pytest.mark.parametrize("algorithm", ["grpo", "reinforce_plus_plus"])
+def test_loss_kl_and_gradient_agree(algorithm: AlgorithmName) -> None:
+    ours, theirs = losses(algorithm)
+    assert ours == pytest.approx(theirs, abs=TOLERANCE, rel=TOLERANCE)
+    assert abs(ours["loss"]) > 100 * TOLERANCE
+    assert ours["kl"] > 100 * TOLERANCE
 
 
-def losses(algorithm: AlgorithmName) -> dict[str, dict[str, float]]:
+def test_loss_and_gradient_of_imitation_agree() -> None:
+    ours, theirs = imitation()
+    assert ours == pytest.approx(theirs, abs=TOLERANCE, rel=TOLERANCE)
+    assert min(ours.values()) > 100 * TOLERANCE
+
+
+def test_the_gradient_of_rejection_sampling_agrees() -> None:
+    ours, theirs = rejection()
+    assert ours == pytest.approx(theirs, rel=TOLERANCE) and ours > 1
+
+
+def test_logits_in_chunks_say_what_all_of_them_say() -> None:
+    """In a process of its own: verl changes the model's class."""
+    whole, chunks = apart(chunked_logits)
+    assert chunks == pytest.approx(whole, rel=TOLERANCE)
+    assert whole["gradient_norm"] > 1
+
+
+def apart(function: Callable[[], Both]) -> Both:
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(function).result()
+
+
+@pytest.mark.parametrize("preset", REWARDS)
+def test_500_responses_earn_the_same_through_verl(
+    preset: str, dataset: Path, tmp_path: Path
+) -> None:
+    through, direct = asyncio.run(rewards(preset, dataset, tmp_path))
+    assert through == direct
+    assert len(direct) == 500 and len(set(direct)) > 1
+
+
+def losses(algorithm: AlgorithmName) -> Both:
     """Loss, KL, entropy and gradient norm of one random batch, from both."""
     tokenizer = make_tokenizer(TEXTS, 300)
     policy = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
@@ -82,18 +114,16 @@ def losses(algorithm: AlgorithmName) -> dict[str, dict[str, float]]:
     mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
     scores = at_last_token(torch.tensor([r.score for r in rollouts.rewards]), mask)
     advantage = estimate(chosen, Signal(scores, mask, GROUP)).advantage
-    return {
-        "ours": {
-            "loss": statistics.loss,
-            "kl": statistics.kl or 0.0,
-            "entropy": statistics.entropy,
-            "gradient_norm": statistics.gradient_norm,
-        },
-        "verl": _verl_update(twin, reference, rollouts, advantage, mask),
+    ours = {
+        "loss": statistics.loss,
+        "kl": statistics.kl or 0.0,
+        "entropy": statistics.entropy,
+        "gradient_norm": statistics.gradient_norm,
     }
+    return ours, _verl_update(twin, reference, rollouts, advantage, mask)
 
 
-def imitation() -> dict[str, dict[str, float]]:
+def imitation() -> Both:
     """Loss and gradient norm of imitating one random batch, from both."""
     tokenizer = make_tokenizer(TEXTS, 300)
     policy = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
@@ -103,13 +133,11 @@ def imitation() -> dict[str, dict[str, float]]:
     learner, chosen = Learner.of(policy, RECIPE.learning_rate), with_defaults("sft")
     updater = Updater.of(RECIPE, chosen, learner, policy, None)
     statistics = updater.update(updater.prepare(given))
-    return {
-        "ours": {"loss": statistics.loss, "gradient_norm": statistics.gradient_norm},
-        "verl": _verl_imitation(twin, given),
-    }
+    ours = {"loss": statistics.loss, "gradient_norm": statistics.gradient_norm}
+    return ours, _verl_imitation(twin, given)
 
 
-def rejection() -> dict[str, dict[str, float]]:
+def rejection() -> tuple[float, float]:
     """Gradient norm of imitating what is right in one random batch, from both."""
     from pipeline.ops.verl.hooks import imitating_advantages
 
@@ -129,13 +157,10 @@ def rejection() -> dict[str, dict[str, float]]:
     scores = at_last_token(torch.tensor(right).float(), mask)
     advantage, _ = imitating_advantages(scores, mask)
     theirs = _verl_update(twin, twin, rollouts, advantage, mask, recipe)
-    return {
-        "ours": {"gradient_norm": statistics.gradient_norm},
-        "verl": {"gradient_norm": theirs["gradient_norm"]},
-    }
+    return statistics.gradient_norm, theirs["gradient_norm"]
 
 
-def chunked_logits() -> dict[str, dict[str, float]]:
+def chunked_logits() -> Both:
     """What verl's fused head makes of two chunks of tokens beside what all logits say.
 
     Each value is a sum, or the norm of a gradient of all of them.
@@ -168,7 +193,7 @@ def chunked_logits() -> dict[str, dict[str, float]]:
         fused_kernels_backend="torch",
     )
     found = model(input_ids=ids, use_cache=False, temperature=temperature, return_dict=True)
-    return {"whole": whole, "chunks": summed(found.log_probs, found.entropy)}
+    return whole, summed(found.log_probs, found.entropy)
 
 
 def _verl_imitation(policy: Any, given: Rollouts) -> dict[str, float]:
@@ -304,55 +329,41 @@ def _score(model: Any, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.cat([chosen, torch.zeros(1)]), entropy
 
 
-async def rewards(folder: Path) -> dict[str, dict[str, Any]]:
-    """By preset, the rewards of 500 responses through verl's loop and directly."""
+async def rewards(preset: str, dataset: Path, folder: Path) -> tuple[list[float], list[float]]:
+    """What 500 responses earn by a preset, through verl's loop and directly."""
+    from omegaconf import OmegaConf
     from verl import DataProto
     from verl.trainer.ppo.reward import get_custom_reward_fn, load_reward_manager
 
     from pipeline.ops.verl.overrides import hooks
-    from pipeline.train.data import load_rows
 
-    tokenizer = _kept(make_tokenizer(TEXTS, 400))
-    rows = load_rows(folder / "train.parquet", tokenizer, 10**6).rows
-    records = _records(folder / "train.parquet")
-    random = Random(1)
-    chosen = [random.randrange(len(rows)) for _ in range(500)]
-    texts = [_response(random, rows[i].example.answer) for i in chosen]
-    found: dict[str, dict[str, Any]] = {}
-    for preset in REWARDS:
-        config = OmegaConf.create(_reward_config(preset))
-        for key, value in hooks("").items():
-            if key.startswith("reward."):
-                OmegaConf.update(config, key, value)
-        manager = load_reward_manager(config, tokenizer)
-        assert get_custom_reward_fn(config) is not None
-        through, direct = [], []
-        for index, text in zip(chosen, texts, strict=True):
-            ids = [*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id]
-            data = DataProto.from_dict(
-                tensors={
-                    "prompts": torch.zeros(1, 1, dtype=torch.long),
-                    "responses": torch.tensor([ids]),
-                    "attention_mask": torch.ones(1, len(ids) + 1, dtype=torch.long),
-                },
-                non_tensors={
-                    name: np.array([value], dtype=object) for name, value in records[index].items()
-                },
-            )
-            scored = await manager.run_single(data)
-            through.append(scored["reward_score"])
-            seen = tokenizer.decode(ids[:-1], skip_special_tokens=False)
-            direct.append(safe_reward(load_preset(preset), seen, rows[index].example).score)
-        found[preset] = {"verl": through, "direct": direct}
-    return found
-
-
-def _records(path: Path) -> list[dict[str, Any]]:
-    import pandas as pd
-
-    frame = pd.read_parquet(path)[["data_source", "reward_model", "extra_info"]]
-    records: list[dict[str, Any]] = frame.to_dict("records")
-    return records
+    tokenizer = _kept(make_tokenizer(TEXTS, 400), folder)
+    rows, random = load_rows(dataset, tokenizer, 10**6).rows, Random(1)
+    records = pd.read_parquet(dataset)[["data_source", "reward_model", "extra_info"]]
+    config = OmegaConf.create(_reward_config(preset))
+    for key, value in hooks("").items():
+        if key.startswith("reward."):
+            OmegaConf.update(config, key, value)
+    manager = load_reward_manager(config, tokenizer)
+    assert get_custom_reward_fn(config) is not None
+    through, direct = [], []
+    for index in (random.randrange(len(rows)) for _ in range(500)):
+        text = _response(random, rows[index].example.answer)
+        ids = [*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id]
+        record = records.iloc[index].to_dict().items()
+        data = DataProto.from_dict(
+            tensors={
+                "prompts": torch.zeros(1, 1, dtype=torch.long),
+                "responses": torch.tensor([ids]),
+                "attention_mask": torch.ones(1, len(ids) + 1, dtype=torch.long),
+            },
+            non_tensors={name: np.array([value], dtype=object) for name, value in record},
+        )
+        scored = await manager.run_single(data)
+        through.append(scored["reward_score"])
+        seen = tokenizer.decode(ids[:-1], skip_special_tokens=False)
+        direct.append(safe_reward(load_preset(preset), seen, rows[index].example).score)
+    return through, direct
 
 
 def _reward_config(preset: str) -> dict[str, Any]:
@@ -377,9 +388,8 @@ def _reward_config(preset: str) -> dict[str, Any]:
     }
 
 
-def _kept(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
+def _kept(tokenizer: PreTrainedTokenizerBase, folder: Path) -> PreTrainedTokenizerBase:
     """A tokenizer as a job finds it: in a folder that names the tokens which end a text."""
-    folder = Path(mkdtemp())
     tokenizer.save_pretrained(folder)
     write_end_ids(folder, (tokenizer.eos_token_id,))
     kept: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(folder)
@@ -400,7 +410,3 @@ def _response(random: Random, answer: str) -> str:
             f"{thought}</think><answer>{given}</answer><answer>{given}</answer>",
         )
     )
-
-
-if __name__ == "__main__":
-    main()
