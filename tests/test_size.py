@@ -18,7 +18,7 @@ BUDGETS = {
     "benchmarks": 3801,
     "flows": 1862,
     "pipeline": 0,
-    "pipeline/analysis": 5088,
+    "pipeline/analysis": 5091,
     "pipeline/audit": 941,
     "pipeline/base": 776,
     "pipeline/cli": 3172,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5305,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 36529,
+    "tests": 36534,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from benchmarks.quoted.table import made_on, table, whole
 from benchmarks.stored import Share, Stored, Verdict
-from pipeline.analysis.answer import does
+from pipeline.analysis.answer import ONE_RUN, does
 from pipeline.analysis.results import Row
 from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate
 from pipeline.analysis.steps import STEPS
@@ -115,7 +115,7 @@ def first_screen(found: Stored) -> str:
     return (
         "Accuracy in %, before training and after it:\n\n"
         f"{markdown_table((*heads, 'answers follow', 'reasoning is'), lines)}\n"
-        f"{said} This is one run: another processor or seed may end otherwise.\n"
+        f"{said} {ONE_RUN}\n"
     )
 
 

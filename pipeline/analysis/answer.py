@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pipeline.analysis.looks import training_name
 from pipeline.analysis.results import Results, Row
+from pipeline.analysis.seeds import repeated
 from pipeline.analysis.verdicts import CellVerdict
 from pipeline.evaluate.statistics import LEVEL
 from pipeline.formats.plural import counted
@@ -16,11 +17,14 @@ from pipeline.rules.words import what_it_does
 MOST_TOLD = 4
 """Trained cells that get a sentence each; of more, their verdicts are counted."""
 
+ONE_RUN = "This is one run: another processor or seed may end otherwise."
 _NONE = "no evidence of beliefs"
 
 
 def answer(results: Results, verdicts: Sequence[CellVerdict]) -> list[str]:
     """What training has models do: a sentence for each cell and task, or one that counts them.
+
+    What is told of single runs says so.
 
     Nothing where no trained cell has a verdict.
     """
@@ -32,7 +36,8 @@ def answer(results: Results, verdicts: Sequence[CellVerdict]) -> list[str]:
         return list(counts([(e.answers, e.by) for e in of_trained], "trained models"))
     several = len({each.task for each in of_trained}) > 1
     rows = results.rows()
-    return [_sentence(each, trained[each.cell], rows, several) for each in of_trained]
+    told = [_sentence(each, trained[each.cell], rows, several) for each in of_trained]
+    return told if repeated(results) else [*told, ONE_RUN]
 
 
 def _sentence(found: CellVerdict, training: str, rows: Sequence[Row], several: bool) -> str:

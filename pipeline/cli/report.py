@@ -55,6 +55,8 @@ def report(
         copy = page if partial else copied_page(root, params.study.name)
         write_with_runs(params, root, page, copy, runs_at)
     console.print(f"\nReport:  {escape(str(copy))}", soft_wrap=True, highlight=False)
+    details = page.with_name("report.md")
+    console.print(f"Details: {escape(str(details))}", soft_wrap=True, highlight=False)
     if copy != page:
         text = f"Tracked: {page}, the same without commit, machines and durations"
         console.print(escape(text), soft_wrap=True, highlight=False)
@@ -106,19 +108,16 @@ def _results_text(path: Path) -> str:
 
 def _show(results: Results) -> None:
     from pipeline.analysis.answer import answer
-    from pipeline.analysis.findings import findings
     from pipeline.analysis.signatures import cell_signatures
     from pipeline.analysis.table import rich_table
     from pipeline.analysis.verdicts import cell_verdicts, verdict_table
 
     signatures = cell_signatures(results)
     verdicts = cell_verdicts(results, signatures)
+    console.print(rich_table(results, console.width))
+    console.print(verdict_table(results, verdicts))
     for sentence in answer(results, verdicts):
         console.print(escape(sentence), style="bold", highlight=False)
-    console.print(verdict_table(results, verdicts))
-    console.print(rich_table(results, console.width))
-    for sentence in findings(results, signatures):
-        console.print(f"- {escape(sentence)}", highlight=False)
 
 
 def _show_ledger(path: Path) -> None:

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.analysis.answer import MOST_TOLD, answer
+from pipeline.analysis.answer import MOST_TOLD, ONE_RUN, answer
 from pipeline.analysis.verdicts import cell_verdicts
 from pipeline.rules.form import FORM_RULES, OF_OPTIONS
 from pipeline.rules.listed import MAJORITY, RULES
 from pipeline.rules.words import RULE_WORDS, what_it_does
 from pipeline.tom.minds import MINDS
 from tests.analysis.made import scores
+from tests.analysis.test_seeds import seeded
 from tests.analysis.test_verdicts import TRAINED, made
 
 
@@ -62,7 +63,8 @@ def test_a_training_gets_a_sentence(answers: str, by: str | None, said: str) -> 
     results = made({})
     verdicts = [replaced(each, answers, by) for each in cell_verdicts(results, [])]
     sentences = answer(results, verdicts)
-    assert len(sentences) == len(results.trained()) <= MOST_TOLD
+    assert len(sentences[:-1]) == len(results.trained()) <= MOST_TOLD
+    assert sentences[-1] == ONE_RUN
     assert said in sentences[0] and sentences[0].startswith("Trained on hi, nano ")
     assert "although" not in sentences[0]
 
@@ -73,7 +75,7 @@ def test_a_gain_that_holds_is_set_against_the_verdict() -> None:
     better = replace(cell, tasks={**cell.tasks, TRAINED: scores(1.0)})
     results = replace(results, cells={**results.cells, cell.key: better})
     verdicts = cell_verdicts(results, [])
-    (sentence,) = answer(results, verdicts)
+    sentence, _ = answer(results, verdicts)
     assert sentence.endswith("although accuracy on hi_tom_orders_0_2 rises by 40.0 points.")
     believer = [replaced(each, "beliefs", None) for each in verdicts]
     assert "although" not in answer(results, believer)[0]
@@ -91,3 +93,8 @@ def test_many_verdicts_are_counted() -> None:
 
 def replaced(verdict, answers: str, by: str | None):  # type: ignore[no-untyped-def]
     return verdict.model_copy(update={"answers": answers, "by": by})
+
+
+def test_several_seeds_are_not_one_run() -> None:
+    results = seeded([0.6, 0.7])
+    assert ONE_RUN not in answer(results, cell_verdicts(results, []))
