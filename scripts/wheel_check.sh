@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 uv=$PWD/.venv/bin/uv
 mkdir "$work/source" # what earlier builds left behind stays out
-git ls-files -z tomrl pipeline flows pyproject.toml README.md LICENSE | xargs -0 cp --parents -t "$work/source"
+git ls-files -z tomrl pipeline flows studies pyproject.toml README.md LICENSE | xargs -0 cp --parents -t "$work/source"
 "$uv" build --quiet --wheel --out-dir "$work" "$work/source"
 "$uv" venv --quiet --python .venv/bin/python "$work/venv"
 "$uv" pip install --quiet --python "$work/venv/bin/python" -c requirements/main.txt "$work"/tomrl-*.whl
@@ -43,7 +43,9 @@ says 0 '"answers": "undecided"' -- tomrl judge answers.jsonl --json
 says 0 "100.00" -- tomrl judge answers.jsonl --match tags
 says 0 "1 answer written" -- tomrl tom solve answers.jsonl -b hi_tom -o solved.jsonl
 says 2 "tomrl[report]" -- tomrl verify nothing
-says 2 "dvc.yaml" -- tomrl study list
+says 0 "tom-rl" -- tomrl study list
+says 0 "2504.01698" -- tomrl study show tom-rl
+says 2 "dvc.yaml" -- tomrl study use mini
 says 2 "tomrl[parquet]" -- tomrl judge answers.parquet
 says 2 "tomrl[train]" -- tomrl export model nano --to out
 says 0 "answers" -- tomrl board answers.jsonl

@@ -21,7 +21,7 @@ BUDGETS = {
     "pipeline/analysis": 5091,
     "pipeline/audit": 941,
     "pipeline/base": 776,
-    "pipeline/cli": 3172,
+    "pipeline/cli": 3180,
     "pipeline/config": 1747,
     "pipeline/data": 1744,
     "pipeline/engine": 1739,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sysconfig
 from pathlib import Path
 from typing import Annotated
 
@@ -53,6 +54,21 @@ def check(root: Path, name: str) -> Study:
     return find_study(root, name, [task_mistakes])
 
 
+def _home() -> Path:
+    """The checkout, or outside of one what the package installs with it.
+
+    Raises:
+        UserError: If there is neither.
+    """
+    try:
+        return find_root()
+    except UserError:
+        installed = Path(sysconfig.get_path("data"), "share", "tomrl")
+        if installed.is_dir():
+            return installed
+        raise
+
+
 @app.command("list")
 def list_studies(as_json: JsonOption = False) -> None:
     """List the studies and their sizes; an asterisk marks the one in use.
@@ -61,7 +77,7 @@ def list_studies(as_json: JsonOption = False) -> None:
 
     Example: `tomrl study list`
     """
-    root = find_root()
+    root = _home()
     present = _in_use(root)
     refused: list[UserError] = []
     found = readable_studies(root, refused.append)
@@ -105,7 +121,7 @@ def show(
 
     Example: `tomrl study show tom-rl`
     """
-    study = check(find_root(), name)
+    study = check(_home(), name)
     if as_json:
         print_json(expand(study).model_dump(mode="json"))
         return
