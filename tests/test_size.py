@@ -36,7 +36,7 @@ BUDGETS = {
     "pipeline/ops/mirror": 959,
     "pipeline/ops/planning": 773,
     "pipeline/ops/share": 698,
-    "pipeline/ops/verl": 2268,
+    "pipeline/ops/verl": 2269,
     "pipeline/ops/vllm": 432,
     "pipeline/reward": 279,
     "pipeline/rules": 671,

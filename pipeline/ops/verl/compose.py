@@ -65,7 +65,8 @@ def ask(overrides: Overrides, name: str, python: Path | None) -> Composed | None
     Raises:
         UserError: As :func:`compose`.
     """
-    if find_spec("verl"):
+    here = find_spec("verl")
+    if here is not None and here.origin:  # a folder of that name has none
         return compose(overrides, name)
     if python is None:
         return None
