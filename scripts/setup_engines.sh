@@ -13,6 +13,6 @@ in_venv uv pip install --quiet --compile-bytecode --python "$folder/bin/python" 
     -r pyproject.toml --extra train --extra engines
 # For the tests that import verl.
 in_venv uv pip install --quiet --compile-bytecode --python "$folder/bin/python" -c requirements/main.txt hypothesis pytest pytest-xdist
-# Tests take a step with TRL. It lies apart, as verl would take a TRL beside it for an older one.
+# Tests take steps with TRL. It lies apart, as verl would take a TRL beside it for an older one.
 in_venv uv pip install --quiet --no-deps --target "$folder/apart" trl==1.16.0
 end_environment

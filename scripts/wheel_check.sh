@@ -50,3 +50,5 @@ says 2 "tomrl[parquet]" -- tomrl judge answers.parquet
 says 2 "tomrl[train]" -- tomrl export model nano --to out
 says 0 "answers" -- tomrl board answers.jsonl
 says 0 "undecided" -- python -c "import json, tomrl; print(tomrl.judge(map(json.loads, open('answers.jsonl'))).answers.follow)"
+"$uv" pip install --quiet --python "$work/venv/bin/python" -c "$OLDPWD/requirements/main.txt" "$(echo "$work"/tomrl-*.whl)[report]"
+says 2 "SHA256SUMS" -- tomrl verify nothing

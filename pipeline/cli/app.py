@@ -45,23 +45,16 @@ from pipeline.config.params_file import read_params
 from pipeline.formats.plural import counted
 from pipeline.ops.driver.checkout import find_root, set_values, use_study
 
-EXTRAS = (
-    dict.fromkeys(
-        (
-            "torch",
-            "transformers",
-            "tokenizers",
-            "safetensors",
-            "huggingface_hub",
-            "openai",
-        ),
-        "train",
-    )
-    | dict.fromkeys(
-        ("prefect", "mlflow", "dvc", "ray", "boto3", "s3fs", "sqlalchemy", "gguf"), "orchestrate"
-    )
-    | {"pyarrow": "parquet", "matplotlib": "report"}
-)
+EXTRAS = {
+    package: extra
+    for extra, packages in {
+        "parquet": "pyarrow",
+        "report": "matplotlib",
+        "train": "torch transformers tokenizers safetensors huggingface_hub openai",
+        "orchestrate": "prefect mlflow dvc ray boto3 s3fs sqlalchemy gguf",
+    }.items()
+    for package in packages.split()
+}
 """The extra of this package that provides an import."""
 _OLD = {
     ("repro",): ("run",),

@@ -154,7 +154,7 @@ def typed(folder: Path, package: Path, *command: str, **extra: str) -> None:
 def test_inspect_asks_a_server(
     package: Path, rows: list[dict[str, Any]], server: str, tmp_path: Path, form: str
 ) -> None:
-    log = evaluated(package, tmp_path, server, "m", ASKED, "--log-format", form)
+    log = evaluated(package, tmp_path, server, "m", ASKED, form=form)
     if form == "json":
         scores = {s["id"]: s["scores"]["graded"]["value"]["strict"] for s in log["samples"]}
         ids = [row["example"]["id"] for row in rows[:ASKED]]  # samples stand as they ended
@@ -163,16 +163,20 @@ def test_inspect_asks_a_server(
     half_right(path)
 
 
-def evaluated(package: Path, home: Path, server: str, model: str, count: int, *more: str) -> Any:
+def evaluated(
+    package: Path, home: Path, server: str, model: str, count: int, *more: str, form: str = "json"
+) -> Any:
     """What Inspect logs of so many questions to a model at a server, if it logs JSON."""
     options = ("--model", f"openai-api/loopback/{model}", "--limit", str(count))
-    where = ("--display", "none", "--log-dir", str(home / "logs"), "--log-format", "json")
+    where = ("--display", "none", "--log-dir", str(home / "logs"), "--log-format", form)
     program, known = str(tools("inspect") / "inspect"), {"LOOPBACK_BASE_URL": server}
     command = (program, "eval", "inspect_task.py", *options, *where, *more)
     typed(package / PACKAGE, package, *command, LOOPBACK_API_KEY="none", **known)
-    (path,) = (home / "logs").iterdir()
-    log = json.loads(path.read_text()) if path.suffix == ".json" else None
-    assert log is None or log["status"] == "success"
+    if form != "json":
+        return None
+    (path,) = (home / "logs").glob("*.json")
+    log = json.loads(path.read_text())
+    assert log["status"] == "success"
     return log
 
 

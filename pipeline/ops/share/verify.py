@@ -179,11 +179,13 @@ def _compared(there: Path, again: Path) -> str:
     return f"{place}: found {found!r:.80}; computed: {computed!r:.80}{more}"
 
 
-def _unpacked(path: Path) -> str | None:
+def _unpacked(path: Path) -> str:
+    """The text of a page or a part, as it stands if something in it cannot be unpacked."""
+    text = path.read_text("utf-8", errors="replace")
     try:
-        return unpacked(path.read_text("utf-8"))
+        return unpacked(text)
     except (ValueError, OSError, EOFError, zlib.error):
-        return None
+        return text
 
 
 def _values(path: Path) -> Mapping[str, object]:
