@@ -35,10 +35,14 @@ def commands(tree: Path) -> Iterator[Commands]:
         yield commands
 
 
+SERVER = "pipeline.ops.driver.forks"
+
+
 def named(word: str) -> list[psutil.Process]:
-    """The living forks of this process's server whose title holds a word."""
+    """This process's server and its living forks, if their title holds a word."""
     with suppress(psutil.Error):  # one that ended meanwhile
-        ours = psutil.Process().children(recursive=True)
+        servers = [p for p in psutil.Process().children() if SERVER in p.cmdline()]
+        ours = [*servers, *(fork for server in servers for fork in server.children(recursive=True))]
         alive = [p for p in ours if p.status() != psutil.STATUS_ZOMBIE]
         return [p for p in alive if word in " ".join(p.cmdline())]
     return []
@@ -98,7 +102,7 @@ def test_without_its_server_a_command_ends_and_the_next_is_started(
 ) -> None:
     running = Running(commands, tree)
     assert until(lambda: bool(named("pipeline.stages.code")))
-    named("pipeline.ops.driver.forks")[0].kill()
+    named(SERVER)[0].kill()
     running.join(30)
     assert running.status and not named("dvc repro")
     after = Running(commands, tree)
