@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import cache
@@ -45,6 +46,9 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each file's tests to one process, the files that take minutes before others.
 
+    Of those that need the reproduced checkout one is early, which makes it; the others come when it
+    is there.
+
     Those of ``tests/cluster`` go to one process together, before all: they share a Ray head. So do
     those that train with verl: two of its jobs at once take more memory than a laptop has.
 
@@ -56,7 +60,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         trains = item.path.parent.name == "engines" and item.path in long
         group = "cluster" if item.path in shares else "verl" if trains else item.path.name
         item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: (item.path not in shares, item.path not in long))
+    wait = Counter(item.path for item in items if "reproduced" in getattr(item, "fixturenames", ()))
+    makes = next((path for path, _ in wait.most_common() if path not in shares), None)
+    items.sort(
+        key=lambda item: (
+            item.path not in shares,
+            item.path != makes,
+            item.path not in long,
+            item.path in wait,
+        )
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -249,13 +262,26 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     return checkout
 
 
+_REPRODUCE = """
+import sys
+from pathlib import Path
+from flows.driver.commands import Commands
+with Commands(Path.cwd()) as commands:
+    commands.fork_stages(Path.cwd())
+    sys.exit(commands.dvc(["repro"], print, Path.cwd()))
+"""
+
+
 @pytest.fixture(scope="session")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout in a path with spaces on which ``dvc repro`` has run; tests copy it."""
+    """A checkout in a path with spaces on which ``dvc repro`` has run; tests copy it.
+
+    Its stages are forked, as those of ``tomrl run`` are, which takes half as long.
+    """
 
     def make(folder: Path) -> None:
         checkout = prepare(folder)
-        made = type_command(checkout, folder.parent, "dvc", "repro")
+        made = type_command(checkout, folder.parent, sys.executable, "-c", _REPRODUCE)
         assert made.returncode == 0, made.stdout + made.stderr
 
     return made_once(tmp_path_factory, "reproduced", make)

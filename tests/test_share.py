@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import mlflow
 import pandas as pd
 import pytest
 import torch
@@ -28,12 +29,15 @@ from pipeline.evaluate.runner import Asking, prompts_of
 from pipeline.formats.files import read_json, read_lines
 from pipeline.judge.recorded import read_suite
 from pipeline.model.chat import encode_prompt
+from pipeline.ops.mirror.server import EXPERIMENT
 from pipeline.ops.share.licences import licences
 from tests.conftest import PROJECT, type_command
 from tests.data.test_fresh import DRAWN
 from tests.model.receiving_hub import TOKEN, ReceivingHub
+from tests.pages import blocks
 
 pytestmark = pytest.mark.chain
+SHARE = PROJECT / "docs" / "share.md"
 OWNED, OTHERS = "me/nano-hi", "others/nano-hi"
 
 
@@ -56,7 +60,9 @@ def typed(study: Path, *words: str, **extra: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def test_transformers_gives_the_recorded_answers(study: Path) -> None:
+def test_transformers_and_mlflow_give_the_recorded_answers(
+    study: Path, tracking: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     status, output = typed(study, "model", "nano-hi", "--to", "out")
     assert status == 0 and "from_pretrained" in output, output
     tokenizer = AutoTokenizer.from_pretrained(study / "out")
@@ -92,12 +98,21 @@ def test_transformers_gives_the_recorded_answers(study: Path) -> None:
     with redirect_stdout(printed):
         exec(usage, known)
     assert printed.getvalue().rstrip("\n") in said.values()
+    monkeypatch.chdir(study)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{shutil.copy(tracking, study)}")
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", EXPERIMENT)
+    (logging,) = (text for language, text in blocks(SHARE) if language == "python")
+    exec(logging, known)
+    served = mlflow.pyfunc.load_model(known["logged"].model_uri)
     how = {"max_new_tokens": settings.max_new_tokens, "do_sample": False}
     for column, examples in suite.items():
         chats = [list(prompt.messages) for prompt in prompts_of(examples, asking, seed=0)]
-        for example, (answered,) in zip(examples, known["ask"](chats, **how), strict=True):
-            told = answered["generated_text"][-1]["content"]
-            assert told == said[example.id, column]
+        for example, chat in zip(examples, chats, strict=True):
+            expected = said[example.id, column]
+            for (answered,) in known["ask"](chat, **how), known["ask_again"](chat):
+                assert answered["generated_text"][-1]["content"] == expected
+            (answered,) = served.predict({"messages": chat})
+            assert answered["choices"][0]["message"]["content"] == expected.strip()
 
 
 def test_a_model_goes_to_a_hub(study: Path, hub: ReceivingHub) -> None:

@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5305,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 36537,
+    "tests": 36562,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

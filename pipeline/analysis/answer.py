@@ -24,9 +24,7 @@ _NONE = "no evidence of beliefs"
 def answer(results: Results, verdicts: Sequence[CellVerdict]) -> list[str]:
     """What training has models do: a sentence for each cell and task, or one that counts them.
 
-    What is told of single runs says so.
-
-    Nothing where no trained cell has a verdict.
+    What is told of single runs says so. Nothing where no trained cell has a verdict.
     """
     trained = {each.key: training_name(each.cell) for each in results.trained()}
     of_trained = [each for each in verdicts if each.cell in trained]

@@ -15,13 +15,12 @@ from pipeline.analysis.grades import CORRECT
 from pipeline.evaluate.statistics import Estimate, share
 from pipeline.formats.foreign import markdown_table
 from pipeline.formats.plural import percent, points
-from pipeline.judge.answers import followed, held_against_rules, judge_answers
+from pipeline.judge.answers import followed, sampled
 from pipeline.judge.followers import Questions
 from pipeline.judge.foreign import ForeignAnswers
 from pipeline.judge.items import Item, items_of
 from pipeline.judge.profile import profile_text
-from pipeline.judge.reasoning import judge_reasoning, statements
-from pipeline.judge.verdict import Verdict
+from pipeline.judge.verdict import Verdict, judge_all
 from pipeline.tasks.example import content_hash
 
 HEADINGS = (
@@ -149,12 +148,11 @@ def names_of(items: Sequence[Item]) -> list[str]:
 
 def _verdict(items: Sequence[Item], known: dict[tuple[str, ...], Questions]) -> Verdict:
     """The verdict on answers; what rules and minds say to the same questions is found once."""
-    held = [items[place] for place in held_against_rules([item.example for item in items])]
-    asked = tuple(item.example.id for item in held)
+    chosen = [items[place] for place in sampled([item.example for item in items])]
+    asked = tuple(item.example.id for item in chosen)
     if asked not in known:
-        known[asked] = Questions.of([item.example for item in held])
-    stated = [statements(item) for item in items]
-    return Verdict(judge_answers(held, known[asked]), judge_reasoning(items, stated))
+        known[asked] = Questions.of([item.example for item in chosen])
+    return judge_all(chosen, known[asked])
 
 
 def _right(items: Sequence[Item]) -> Estimate:

@@ -33,7 +33,7 @@ from pipeline.judge.systematic import ByHeart, Part, by_heart, second_part
 from pipeline.tasks.example import Example, pairs_of
 
 MOST_ITEMS = 4_000
-"""Maximum number of answers to compare with rules; intervals of shares are then at most three
+"""Maximum number of responses that a verdict is on; intervals of shares are then at most three
 points wide.
 """
 
@@ -136,11 +136,9 @@ def judge_answers(items: Sequence[Item], questions: Questions | None = None) -> 
     """The verdict on answers, with its evidence.
 
     Args:
-        questions: Answers of rules and minds, if known; by default, of more than ``MOST_ITEMS``
-            answers those of every n-th story are judged.
+        questions: Answers of rules and minds, if they are known.
     """
     if questions is None:
-        items = [items[place] for place in held_against_rules([each.example for each in items])]
         questions = Questions.of([item.example for item in items])
     read = Read.of_items(items)
     contradicted = set(questions.contradicted([item.example for item in items]))
@@ -213,8 +211,8 @@ def _found(found: Evidence) -> Found:
     return Found(beliefs, rule)
 
 
-def held_against_rules(examples: Sequence[Example]) -> Sequence[int]:
-    """Indices of the questions whose answers are compared with rules."""
+def sampled(examples: Sequence[Example]) -> Sequence[int]:
+    """Indices of the questions that a verdict is on: all, or those about every n-th story."""
     step = -(-len(examples) // MOST_ITEMS)
     if step < 2:
         return range(len(examples))

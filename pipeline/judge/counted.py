@@ -1,7 +1,7 @@
 """The verdict on a file of many responses, in little memory.
 
-Processes count the statements chunk by chunk and drop the texts. Answers to compare with rules are
-read again. The result does not depend on the number of processes.
+Processes read the answers chunk by chunk and drop the texts. Those that the verdict is on are read
+again. The result does not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,10 @@ from pipeline.evaluate.answers import (
     refuse_repeats,
 )
 from pipeline.formats.tables import Row
-from pipeline.judge.answers import held_against_rules, judge_answers
-from pipeline.judge.followers import Questions
+from pipeline.judge.answers import sampled
 from pipeline.judge.items import Item, items_of
-from pipeline.judge.reasoning import Statements, judge_reasoning, statements
 from pipeline.judge.signatures import Reason
-from pipeline.judge.verdict import Verdict
+from pipeline.judge.verdict import Verdict, judge_all
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 
@@ -62,7 +60,6 @@ class Counted:
 
     id: str
     item: Item
-    stated: Statements | None
     reason: Reason
 
 
@@ -97,10 +94,9 @@ def judge_file(
     kept = _Kept()
     with _uncollected():
         refuse_repeats(path, (kept.add(each) for each in counted))
-        reasoning = judge_reasoning(kept.items, kept.stated)
-        held = _held(path, task, how, held_against_rules([item.example for item in kept.items]))
-        answers = judge_answers(held, Questions.of([item.example for item in held]))
-    return JudgedFile(Verdict(answers, reasoning), kept.items, kept.reasons, reader.failed)
+        places = sampled([item.example for item in kept.items])
+        verdict = judge_all(_read_again(path, task, how, places))
+    return JudgedFile(verdict, kept.items, kept.reasons, reader.failed)
 
 
 def count(reader: Reader, rows: Iterator[Row], processes: int) -> Iterator[Counted]:
@@ -113,17 +109,14 @@ def count(reader: Reader, rows: Iterator[Row], processes: int) -> Iterator[Count
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """Results of all responses; equal statements are shared."""
+    """Results of all responses."""
 
     items: list[Item] = field(default_factory=list)
-    stated: list[Statements | None] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
-    known: dict[Statements | None, Statements | None] = field(default_factory=dict)
 
     def add(self, counted: Counted) -> str:
         """Keep a response, and return its id."""
         self.items.append(counted.item)
-        self.stated.append(self.known.setdefault(counted.stated, counted.stated))
         self.reasons.append(counted.reason)
         return counted.id
 
@@ -181,7 +174,7 @@ def _uncollected() -> Iterator[None]:
 
 def _counted(answer: AnsweredQuestion) -> Counted:
     (item,) = items_of([(answer.example, answer.response)])
-    return Counted(answer.id, _bare(item), statements(item), Reason.of(item.response))
+    return Counted(answer.id, _bare(item), Reason.of(item.response))
 
 
 def _bare(item: Item) -> Item:
@@ -201,8 +194,7 @@ def _bare(item: Item) -> Item:
     return Item(example, response="", extracted=None, right=item.right)
 
 
-def _held(path: Path, task: registry.Task, how: How, places: Sequence[int]) -> list[Item]:
-    """Read the answers again that are held against rules."""
+def _read_again(path: Path, task: registry.Task, how: How, places: Sequence[int]) -> list[Item]:
     reader, rows = open_answers(path, task, NEEDED, how)
     wanted = set(places)
     chosen = compress(rows, (place in wanted for place in range(max(places) + 1)))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.evaluate.statistics import Estimate
-from pipeline.judge.answers import AnswerVerdict, followed, judge_answers
+from pipeline.judge.answers import AnswerVerdict, followed, judge_answers, sampled
 from pipeline.judge.evidence import AgainstRule, OrderEvidence, PairEvidence
+from pipeline.judge.followers import Questions
 from pipeline.judge.items import Item
 from pipeline.judge.reasoning import ReasoningVerdict, Statements, judge_reasoning, statements
 from pipeline.judge.used import RECORDED, Used
@@ -65,9 +66,28 @@ def judge(
     stated: Sequence[Statements | None] | None = None,
     used: Used = RECORDED,
 ) -> Verdict:
-    """The verdict on responses; statements are computed unless given."""
-    each = [statements(item) for item in items] if stated is None else stated
-    return Verdict(judge_answers(items), judge_reasoning(items, each, used))
+    """The verdict on responses: of many, on those to the questions that are sampled.
+
+    Args:
+        stated: Their statements, if they are known.
+        used: What came of edited reasoning.
+    """
+    places = sampled([item.example for item in items])
+    chosen = [items[place] for place in places]
+    if stated is None:
+        return judge_all(chosen)
+    reasoning = judge_reasoning(chosen, [stated[place] for place in places], used)
+    return Verdict(judge_answers(chosen), reasoning)
+
+
+def judge_all(items: Sequence[Item], questions: Questions | None = None) -> Verdict:
+    """The verdict on every response.
+
+    Args:
+        questions: Answers of rules and minds, if they are known.
+    """
+    reasoning = judge_reasoning(items, [statements(item) for item in items])
+    return Verdict(judge_answers(items, questions), reasoning)
 
 
 def _json(found: Estimate) -> dict[str, float | int] | None:

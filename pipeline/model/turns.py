@@ -1,8 +1,8 @@
 """Beginning and end of a model's turns, on which its files must agree.
 
 ``generation_config.json``, the tokenizer and the chat template each say which token ends an answer,
-and published files contradict each other: transformers' reader of GGUF files takes the token that
-begins a turn for the one that ends it.
+and published files contradict each other: some name the token that begins a turn, as transformers'
+reader of GGUF files did up to 5.10.
 """
 
 from __future__ import annotations

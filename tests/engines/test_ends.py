@@ -1,34 +1,19 @@
-"""How a job ends otherwise: stopped, hung, out of room, out of memory, moved to other hardware."""
+"""How a job ends otherwise: hung, out of room, out of memory, moved to other hardware; nightly."""
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
-import psutil
 import pytest
 
 from pipeline.formats.files import read_lines
 from tests.conftest import type_command
 from tests.engines.conftest import GRPO, STEPS, Start, edit_params, own_checkout, saved_steps
 
-pytestmark = pytest.mark.chain
+pytestmark = [pytest.mark.chain, pytest.mark.nightly]
 STAGE = ("python", "-m", "pipeline.stages.train", GRPO)
 
 
-def test_a_cancelled_stage_leaves_no_process_and_no_ray_head(checkout: Path, start: Start) -> None:
-    command = start(checkout, *STAGE)
-    command.wait_until(lambda: bool(saved_steps(checkout)))
-    assert command.named("gcs_server"), "a private head runs"
-    command.named("pipeline.stages.train")[0].send_signal(signal.SIGTERM)
-    assert command.wait(60) in (130, 143)
-    assert "run it again to go on" in command.output
-    _, alive = psutil.wait_procs(command.processes(), timeout=15)
-    assert alive == []
-    assert not list((checkout / "runs/mini" / GRPO).glob("train/*"))
-
-
-@pytest.mark.nightly
 def test_a_hung_worker_is_ended_by_the_heartbeat(checkout: Path, start: Start) -> None:
     edit_params(checkout, GRPO, stall_minutes=0.5, retries=0)
     command = start(checkout, *STAGE)
@@ -60,7 +45,6 @@ def full(
     return checkout, command.output, saved_steps(checkout)
 
 
-@pytest.mark.nightly
 def test_a_full_disk_is_named_and_the_last_checkpoint_kept(
     full: tuple[Path, str, list[int]],
 ) -> None:
@@ -70,7 +54,6 @@ def test_a_full_disk_is_named_and_the_last_checkpoint_kept(
     assert saved == [1]
 
 
-@pytest.mark.nightly
 def test_another_number_of_processes_is_refused_by_name(full: tuple[Path, str, list[int]]) -> None:
     checkout, _, _ = full
     edit_params(checkout, GRPO, gpus=1)
@@ -81,7 +64,6 @@ def test_another_number_of_processes_is_refused_by_name(full: tuple[Path, str, l
     assert "Set train.cluster.gpus (times nodes) to 2" in moved.stderr
 
 
-@pytest.mark.nightly
 def test_training_goes_on_once_there_is_room(
     full: tuple[Path, str, list[int]], tmp_path: Path
 ) -> None:
@@ -94,7 +76,6 @@ def test_training_goes_on_once_there_is_room(
     assert f"goes on after step {saved[-1]} of {STEPS}" in done.stdout
 
 
-@pytest.mark.nightly
 def test_a_node_out_of_memory_names_the_parameter(checkout: Path) -> None:
     done = type_command(
         checkout,
@@ -108,7 +89,6 @@ def test_a_node_out_of_memory_names_the_parameter(checkout: Path) -> None:
     assert f"cells.{GRPO}.train.cluster.nodes (now 1)" in done.stderr
 
 
-@pytest.mark.nightly
 def test_a_reward_module_that_does_not_import_is_named(checkout: Path) -> None:
     path = checkout / "pipeline" / "reward" / "verl_entry.py"
     path.write_text(f"{path.read_text()}\nimport a_module_that_is_not_there\n")
