@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -29,7 +30,7 @@ from pipeline.config.params import Cell, Params, TrainedCell
 from pipeline.config.sources import HiTomSource
 from pipeline.data.card import NOT_KNOWN, BaseCard, DatasetCard, SetCard
 from pipeline.data.codec import write_examples
-from pipeline.data.generated import stories
+from pipeline.data.generated import StoryRow, stories
 from pipeline.data.named_tasks import row_count
 from pipeline.data.origin import BaseShown, Origin, Portion, StudyOrigins
 from pipeline.evaluate import statistics
@@ -111,13 +112,7 @@ Suite = Mapping[str, Sequence[Asked]]
 def _asked(params: Params, column: str) -> list[Asked]:
     """Questions for a column about generated stories, whatever its benchmark asks."""
     orders = _orders(params, column)
-    source = HiTomSource(kind="hi_tom_style")
-    rows = [
-        row
-        for story in stories(source, column, QUESTIONS)
-        for row in story
-        if not orders or row["order"] in orders
-    ]
+    rows = [row for row in _told(column) if not orders or row["order"] in orders]
     return [
         Asked(
             Example(
@@ -133,6 +128,12 @@ def _asked(params: Params, column: str) -> list[Asked]:
         )
         for row in rows[: _questions(params, column)]
     ]
+
+
+@cache
+def _told(column: str) -> list[StoryRow]:
+    source = HiTomSource(kind="hi_tom_style")
+    return [row for story in stories(source, column, QUESTIONS) for row in story]
 
 
 def _write_cell(
