@@ -11,7 +11,9 @@ import pytest
 from pipeline.base.ports import free_ports
 from pipeline.data.sources import SOURCES
 from pipeline.formats.download import MIRROR_VARIABLE
-from pipeline.ops.check import health
+from pipeline.formats.files import write_json
+from pipeline.formats.provenance import installed
+from pipeline.ops.check import doctor, health
 from tests.serving import Quiet, serving
 from tests.sharing.emulator import BUCKET, KEYS, client, emulator
 
@@ -42,6 +44,18 @@ def test_upstream_files_are_held_against_their_digests(
     found = {each.subject: each for each in health.kept_files(tmp_path)}
     assert found["files of hi_tom"].ok is False
     assert f"{kept}: altered" in found["files of hi_tom"].found
+
+
+def test_results_of_other_libraries_are_named_and_shipped_models_are_none(tmp_path: Path) -> None:
+    study = tmp_path / "runs" / "mini"
+    write_json(study / "base" / "checkpoints.json", {"libraries": {"torch": "1.0"}})
+    metrics = study / "nano" / "metrics.json"
+    write_json(metrics, {"libraries": installed("torch")})
+    (found,) = doctor.libraries(tmp_path)
+    assert found.ok and found.found == "made with the installed libraries"
+    write_json(metrics, {"libraries": {"torch": "1.0"}})
+    (found,) = doctor.libraries(tmp_path)
+    assert found.ok is False and "1 file made with torch 1.0, installed is" in found.found
 
 
 def test_servers_that_do_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

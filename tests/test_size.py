@@ -30,7 +30,7 @@ BUDGETS = {
     "pipeline/judge": 1907,
     "pipeline/model": 873,
     "pipeline/ops": 0,
-    "pipeline/ops/check": 497,
+    "pipeline/ops/check": 498,
     "pipeline/ops/cluster": 1414,
     "pipeline/ops/driver": 340,
     "pipeline/ops/mirror": 959,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5305,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 36562,
+    "tests": 36574,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

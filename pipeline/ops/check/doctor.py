@@ -169,11 +169,15 @@ def shipped(root: Path) -> Iterator[Finding]:
 
 
 def libraries(root: Path) -> Iterator[Finding]:
-    """Compare the libraries that each study's results were made with to those installed."""
+    """Compare the libraries that each study's results were made with to those installed.
+
+    A manifest names those of a base model, which may be shipped: repeating a study changes none.
+    """
     for folder in sorted(path for path in (root / "runs").glob("*") if path.is_dir()):
-        made_with = [
-            found for path in sorted(folder.rglob("*.json")) if (found := _libraries(path))
-        ]
+        results = (
+            path for path in sorted(folder.rglob("*.json")) if path.name != "checkpoints.json"
+        )
+        made_with = [found for path in results if (found := _libraries(path))]
         differ = [changed(libraries) for libraries in made_with]
         other = {name: versions for each in differ for name, versions in each.items()}
         said = ", ".join(f"{n} {made}, installed is {here}" for n, (made, here) in other.items())
