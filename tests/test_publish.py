@@ -250,4 +250,6 @@ def test_a_bucket_gets_what_it_lacks(
         client(url).put_object(Bucket=BUCKET, Key=f"results/mini/{NAME}", Body=b"another")
         assert "holds another bundle" in said("publish", "mini", "--to", place)
         assert "NoSuchBucket" in said("verify", "s3://nobodys/results")
+        looked_at_first = said("publish", "no study", "--to", "s3://nobodys/results")
+        assert "NoSuchBucket" in looked_at_first
         assert "allowed: s3://BUCKET/PREFIX" in said("verify", f"s3://{BUCKET}")

@@ -35,7 +35,7 @@ BUDGETS = {
     "pipeline/ops/driver": 340,
     "pipeline/ops/mirror": 959,
     "pipeline/ops/planning": 773,
-    "pipeline/ops/share": 699,
+    "pipeline/ops/share": 702,
     "pipeline/ops/verl": 2269,
     "pipeline/ops/vllm": 432,
     "pipeline/reward": 279,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5305,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 36574,
+    "tests": 36579,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

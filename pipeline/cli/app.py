@@ -77,6 +77,14 @@ class _Group(TyperGroup):
                 args = [*new, *args[len(old) :]]
         return super().main(args, *more, **options)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Suggest a command of that name in a group."""
+        name, groups = args[0], self.commands.items()
+        inner = [f"{group} {name}" for group, g in groups if name in getattr(g, "commands", ())]
+        if inner and name not in self.commands:
+            ctx.fail(f"No such command {name!r}. Did you mean {inner[0]!r}?")
+        return super().resolve_command(ctx, args)
+
 
 app = typer.Typer(
     name="tomrl",

@@ -34,7 +34,7 @@ def publish(
 
     in_bucket = to.startswith(bucket.SCHEME)
     if in_bucket:
-        bucket.parts_of(to)  # refused before the work
+        bucket.reach(to)  # refused before the work
     root = find_root()
     note = f"results of the study {study}; check them with: tomrl verify FOLDER"
     with TemporaryDirectory(prefix="tomrl-publish-") as own:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, compress, islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -90,13 +90,13 @@ def judge_file(
         UserError: As :func:`pipeline.evaluate.answers.read_answers`.
     """
     reader, rows = open_answers(path, task, NEEDED, how)
-    counted = count(reader, rows, processes or processes_here())
-    kept = _Kept()
     with _uncollected():
-        refuse_repeats(path, (kept.add(each) for each in counted))
-        places = sampled([item.example for item in kept.items])
+        counted = list(count(reader, rows, processes or processes_here()))
+        refuse_repeats(path, (each.id for each in counted))
+        items = [each.item for each in counted]
+        places = sampled([item.example for item in items])
         verdict = judge_all(_read_again(path, task, how, places))
-    return JudgedFile(verdict, kept.items, kept.reasons, reader.failed)
+    return JudgedFile(verdict, items, [each.reason for each in counted], reader.failed)
 
 
 def count(reader: Reader, rows: Iterator[Row], processes: int) -> Iterator[Counted]:
@@ -105,20 +105,6 @@ def count(reader: Reader, rows: Iterator[Row], processes: int) -> Iterator[Count
     if processes < 2 or len(first) <= processes:
         return chain.from_iterable(_count(reader, chunk) for chunk in chain(first, chunks))
     return chain.from_iterable(_count_beside(reader, chain(first, chunks), processes))
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """Results of all responses."""
-
-    items: list[Item] = field(default_factory=list)
-    reasons: list[Reason] = field(default_factory=list)
-
-    def add(self, counted: Counted) -> str:
-        """Keep a response, and return its id."""
-        self.items.append(counted.item)
-        self.reasons.append(counted.reason)
-        return counted.id
 
 
 def reasons_of(path: Path, task: registry.Task, how: How = HOW) -> list[Reason]:

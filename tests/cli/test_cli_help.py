@@ -59,6 +59,11 @@ def test_old_names_are_the_new_ones(old: tuple[str, ...], new: tuple[str, ...]) 
     assert "No such" not in before.output
 
 
+def test_a_command_of_a_group_is_suggested() -> None:
+    result = CliRunner().invoke(app, ["explain"], env={"COLUMNS": "80"})
+    assert result.exit_code == 2 and "Did you mean 'tom explain'?" in result.output
+
+
 def test_nothing_is_lost_between_brackets() -> None:
     assert "the pre-filled <think>" in " ".join(shown("reward", "score", "-h", columns=200).split())
 

@@ -24,6 +24,12 @@ def parts_of(address: str) -> tuple[str, str]:
     return bucket, f"{prefix.strip('/')}/"
 
 
+def reach(address: str) -> None:
+    """Raise UserError where a bucket is not to be had."""
+    with _reaching(address):
+        pass
+
+
 def send(folder: Path, address: str) -> int:
     """Send a bundle, where no other lies, its list last; return how many files were sent."""
     files, (_, prefix), sent = files_of(folder), parts_of(address), 0
