@@ -150,32 +150,32 @@ def typed(folder: Path, package: Path, *command: str, **extra: str) -> None:
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 
 
-@pytest.mark.parametrize("form", ["json", "eval"])
 def test_inspect_asks_a_server(
-    package: Path, rows: list[dict[str, Any]], server: str, tmp_path: Path, form: str
+    package: Path, rows: list[dict[str, Any]], server: str, tmp_path: Path
 ) -> None:
-    log = evaluated(package, tmp_path, server, "m", ASKED, form=form)
-    if form == "json":
-        scores = {s["id"]: s["scores"]["graded"]["value"]["strict"] for s in log["samples"]}
-        ids = [row["example"]["id"] for row in rows[:ASKED]]  # samples stand as they ended
-        assert scores == {name: float(place % 2) for place, name in enumerate(ids)}
-    (path,) = (tmp_path / "logs").glob(f"*.{form}")
+    log = evaluated(package, tmp_path, server, "m", ASKED)
+    scores = {s["id"]: s["scores"]["graded"]["value"]["strict"] for s in log["samples"]}
+    ids = [row["example"]["id"] for row in rows[:ASKED]]  # samples stand as they ended
+    assert scores == {name: float(place % 2) for place, name in enumerate(ids)}
+    (path,) = (tmp_path / "logs").glob("*.json")
     half_right(path)
+    convert = (str(tools("inspect") / "inspect"), "log", "convert", str(path), "--to", "eval")
+    typed(tmp_path, package, *convert, "--output-dir", str(tmp_path))
+    (packed,) = tmp_path.glob("*.eval")
+    half_right(packed)
 
 
 def evaluated(
-    package: Path, home: Path, server: str, model: str, count: int, *more: str, form: str = "json"
-) -> Any:
-    """What Inspect logs of so many questions to a model at a server, if it logs JSON."""
+    package: Path, home: Path, server: str, model: str, count: int, *more: str
+) -> dict[str, Any]:
+    """What Inspect logs of so many questions to a model at a server."""
     options = ("--model", f"openai-api/loopback/{model}", "--limit", str(count))
-    where = ("--display", "none", "--log-dir", str(home / "logs"), "--log-format", form)
+    where = ("--display", "none", "--log-dir", str(home / "logs"), "--log-format", "json")
     program, known = str(tools("inspect") / "inspect"), {"LOOPBACK_BASE_URL": server}
     command = (program, "eval", "inspect_task.py", *options, *where, *more)
     typed(package / PACKAGE, package, *command, LOOPBACK_API_KEY="none", **known)
-    if form != "json":
-        return None
     (path,) = (home / "logs").glob("*.json")
-    log = json.loads(path.read_text())
+    log: dict[str, Any] = json.loads(path.read_text())
     assert log["status"] == "success"
     return log
 

@@ -1,5 +1,6 @@
-"""The smoke study of GPU routes, on processors with a tiny model: trained, merged, judged, and, at
-night, the same weights when it is trained again.
+"""The smoke study of GPU routes, on processors with a tiny model, at night.
+
+It is trained, merged and judged, and the same weights come of it when it is trained again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pipeline.formats.files import read_json
 from tests.conftest import TINY, copy_checkout, edited
 from tests.engines.conftest import SETTINGS, Start
 
-pytestmark = pytest.mark.chain
+pytestmark = [pytest.mark.chain, pytest.mark.nightly]
 CELL = "nano-hi"
 
 
@@ -45,7 +46,6 @@ def test_the_smoke_study_goes_through(trained: Path) -> None:
     assert read_json(trained / "runs" / "smoke-gpu" / CELL / "judge" / "verdicts.json")
 
 
-@pytest.mark.nightly
 def test_the_same_weights_are_trained_again(trained: Path, start: Start) -> None:
     before = _weights(trained)
     shutil.rmtree(trained / "work")
