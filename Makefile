@@ -46,7 +46,7 @@ check-code: $(READY) ## Lint and type-check
 test-engines: $(READY) ## Set up the environments of verl, vLLM and other tools, and go through them
 	@$(BOTH) setup-engines setup-vllm setup-export setup-verifiers
 	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m pytest tests/engines \
-		-n 3 --dist loadgroup --no-loadscope-reorder --durations=25
+		-n 2 --dist loadgroup --no-loadscope-reorder --durations=25
 
 test-nightly: $(READY) ## 200 kills, every full disk, figures that are promised, seeds of RL; hours
 	@$(IN_ENVIRONMENT) python -m pytest -m "nightly and not verl"
