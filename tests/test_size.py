@@ -21,7 +21,7 @@ BUDGETS = {
     "pipeline/analysis": 5091,
     "pipeline/audit": 941,
     "pipeline/base": 776,
-    "pipeline/cli": 3180,
+    "pipeline/cli": 3181,
     "pipeline/config": 1747,
     "pipeline/data": 1744,
     "pipeline/engine": 1739,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5305,
     "pipeline/train": 2389,
     "scripts": 300,
-    "tests": 36579,
+    "tests": 36589,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
