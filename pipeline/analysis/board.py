@@ -152,7 +152,7 @@ def _verdict(items: Sequence[Item], known: dict[tuple[str, ...], Questions]) -> 
     asked = tuple(item.example.id for item in chosen)
     if asked not in known:
         known[asked] = Questions.of([item.example for item in chosen])
-    return judge_all(chosen, known[asked])
+    return judge_all(chosen, questions=known[asked])
 
 
 def _right(items: Sequence[Item]) -> Estimate:

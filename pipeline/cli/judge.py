@@ -131,13 +131,11 @@ def _judge_file(file: ForeignAnswers, before: Path | None, *, as_json: bool) -> 
 
 
 def _judge_cell(name: str, benchmark: str | None) -> Iterator[tuple[str, Judged]]:
-    from pipeline.judge.reasoning import statements
     from pipeline.judge.signatures import single_signatures
     from pipeline.judge.verdict import judge as judge_items
 
     for task, (items, used) in answers_by_task(name, benchmark).items():
-        stated = [statements(item) for item in items]
-        yield task, (judge_items(items, stated, used), single_signatures(items))
+        yield task, (judge_items(items, used=used), single_signatures(items))
 
 
 def _as_json(found: Verdict, signatures: Sequence[Signature]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def _too_few(everything: OrderEvidence) -> str | None:
     accuracy = everything.accuracy
     if accuracy.count < FEWEST or accuracy.clusters < FEWEST_STORIES:
         return (
-            f"there are {counted(accuracy.count, 'answer')} about {_stories(accuracy.clusters)}; "
+            f"only {counted(accuracy.count, 'answer')} about {_stories(accuracy.clusters)}; "
             f"it takes {FEWEST} about {FEWEST_STORIES}"
         )
     if not everything.deciding:

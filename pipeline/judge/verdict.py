@@ -73,21 +73,26 @@ def judge(
         used: What came of edited reasoning.
     """
     places = sampled([item.example for item in items])
-    chosen = [items[place] for place in places]
-    if stated is None:
-        return judge_all(chosen)
-    reasoning = judge_reasoning(chosen, [stated[place] for place in places], used)
-    return Verdict(judge_answers(chosen), reasoning)
+    known = stated and [stated[place] for place in places]
+    return judge_all([items[place] for place in places], known, used)
 
 
-def judge_all(items: Sequence[Item], questions: Questions | None = None) -> Verdict:
+def judge_all(
+    items: Sequence[Item],
+    stated: Sequence[Statements | None] | None = None,
+    used: Used = RECORDED,
+    questions: Questions | None = None,
+) -> Verdict:
     """The verdict on every response.
 
     Args:
+        stated: Their statements, if they are known.
+        used: What came of edited reasoning.
         questions: Answers of rules and minds, if they are known.
     """
-    reasoning = judge_reasoning(items, [statements(item) for item in items])
-    return Verdict(judge_answers(items, questions), reasoning)
+    if stated is None:
+        stated = [statements(item) for item in items]
+    return Verdict(judge_answers(items, questions), judge_reasoning(items, stated, used))
 
 
 def _json(found: Estimate) -> dict[str, float | int] | None:

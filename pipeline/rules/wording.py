@@ -44,7 +44,7 @@ Described = tuple[tuple[str, ...], ...]
 """The features of each candidate of a question."""
 
 _Parts = Sequence[tuple[str, tuple[str, ...]]]
-_Told = Sequence[tuple[str, _Parts]]
+_Told = tuple[WhereQuestion, Sequence[tuple[str, _Parts]]]
 
 
 def describe(asked: Sequence[SurfaceQuestion], readings: Sequence[Reading]) -> list[Described]:
@@ -56,11 +56,12 @@ def describe(asked: Sequence[SurfaceQuestion], readings: Sequence[Reading]) -> l
 
 
 def _told(reading: Reading) -> _Told | None:
-    """The events of a story that was read, each as its kind and the names that it has."""
+    """The question about a story that was read, and its events: their kinds and names."""
     if reading.surface is None or not isinstance(reading.surface.question, WhereQuestion):
         return None
     events = (e for e in reading.surface.story.events if not isinstance(e, Remark | Stay))
-    return [(type(event).__name__, list(named_parts(event))) for event in events]
+    kinds = [(type(event).__name__, list(named_parts(event))) for event in events]
+    return reading.surface.question, kinds
 
 
 def _described(
@@ -85,13 +86,13 @@ def _words(
     candidate: str, asked: SurfaceQuestion, reading: Reading, told: _Told | None
 ) -> list[str]:
     """The sentences of the story, each as one word."""
-    question = reading.surface.question if reading.surface else None
-    if told is None or not isinstance(question, WhereQuestion):
+    if told is None:
         return _of_text(candidate, asked, reading)
+    question, events = told
     roles = {name: "P" for name in asked.candidates} | {candidate: "C"}
     roles |= {name: f"Q{place}" for place, name in enumerate(question.chain)}
     roles[question.object] = "X"
-    return [_word(kind, parts, roles) for kind, parts in told]
+    return [_word(kind, parts, roles) for kind, parts in events]
 
 
 def _word(kind: str, parts: _Parts, roles: dict[str, str]) -> str:
