@@ -43,6 +43,7 @@ GPUS = Plugin("pipeline.ops.cluster.gpus", "leased")
 """Leases GPUs of this machine to one process of this package at a time."""
 
 BENCHMARKS = (
+    "pipeline.tasks.bigtom",
     "pipeline.tasks.explore_tom",
     "pipeline.tasks.fantom",
     "pipeline.tasks.fantom_archive",
@@ -52,6 +53,7 @@ BENCHMARKS = (
     "pipeline.tasks.hi_tom_pairs",
     "pipeline.tasks.opentom",
     "pipeline.tasks.tom_rl",
+    "pipeline.tasks.tombench",
     "pipeline.tasks.tomi",
 )
 """The modules that register tasks."""

@@ -1,6 +1,7 @@
 """Prompt templates.
 
-Tasks with ``choices_in_prompt`` name their options after the question. Prompts that ask for tags
+Tasks with ``choices_in_prompt`` name their options after the question, with letters where an option
+is a sentence. Prompts that ask for tags
 start the answer with a pre-filled ``<think>``, as in Study 1; those that ask for JSON or for a
 boxed number have nothing pre-filled.
 """
@@ -8,6 +9,7 @@ boxed number have nothing pre-filled.
 from __future__ import annotations
 
 from collections.abc import Callable
+from string import ascii_uppercase
 
 from pipeline.base.errors import UserError
 from pipeline.data.messages import Messages
@@ -98,6 +100,11 @@ def _labelled(example: Example) -> str:
 
 
 def _question(example: Example, question: str) -> str:
-    if example.choices and registry.get(example.task).choices_in_prompt:
-        return f"{question}\nOptions: {', '.join(example.choices)}"
-    return question
+    if not (example.choices and registry.get(example.task).choices_in_prompt):
+        return question
+    if example.answer_kind == "choice":
+        lettered = (
+            f"\n{letter}. {c}" for letter, c in zip(ascii_uppercase, example.choices, strict=False)
+        )
+        return f"{question}\nOptions:{''.join(lettered)}"
+    return f"{question}\nOptions: {', '.join(example.choices)}"

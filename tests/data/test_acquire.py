@@ -297,7 +297,7 @@ def packed(kind: str, members: dict[str, bytes]) -> bytes:
 
 def test_table_is_complete() -> None:
     assert set(SOURCES) == {
-        *("hi_tom", "tom_rl", "tomi", "explore_tom", "opentom", "gsm8k"),
+        *("hi_tom", "tom_rl", "tomi", "explore_tom", "opentom", "gsm8k", "bigtom", "tombench"),
         *("fantom", "fantom_archive", "percept_fantom", "recorded"),
     }
     for source in SOURCES.values():
@@ -310,7 +310,7 @@ def test_table_is_complete() -> None:
     assert SOURCES["opentom"].evaluation_only
     assert SOURCES["tom_rl"].non_commercial
     assert not SOURCES["gsm8k"].non_commercial
-    assert sum(len(source.files) for source in SOURCES.values()) == 49
+    assert sum(len(source.files) for source in SOURCES.values()) == 70
 
 
 def test_unknown_source_lists_those_there_are(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ import pytest
 from openpyxl import Workbook  # type: ignore[import-untyped]
 
 from pipeline.base.errors import UserError
-from pipeline.tasks import explore_tom, fantom, gsm8k, hi_tom, tom_rl, tomi
+from pipeline.data.prompt import compact
+from pipeline.tasks import bigtom, explore_tom, fantom, gsm8k, hi_tom, tom_rl, tombench, tomi
 from pipeline.tasks.reading import read_csv, read_json, read_jsonl, read_parquet, read_xlsx
 from pipeline.tasks.registry import all_tasks, get
 
@@ -306,6 +307,102 @@ def test_malformed_fantom(
     raw = fantom_files(tmp_path, ROW | row, QUESTION | question)
     with pytest.raises(UserError, match=message):
         list(fantom.load_beliefs(raw, "t", "short"))
+
+
+# BigToM
+
+CELLS = (
+    *(
+        "S1. S2. S3. Ann believes it is full. Bob empties it.",
+        "Ann sees it.",
+        "Ann does not see it.",
+    ),
+    *(
+        "Ann refills it.",
+        "Ann pours.",
+        "Full or empty?",
+        "What does she want?",
+        "What will Ann do?",
+    ),
+    *("It is empty.", "Tea.", "She refills it.", "It is full.", "Tea.", "She pours."),
+    *("A mug falls.", "Ann sees the mug.", "Ann does not see the mug.", "auto", "0"),
+)
+
+
+def bigtom_file(folder: Path, *rows: tuple[str, ...]) -> Path:
+    put(folder, "bigtom/bigtom.csv", "".join(f"{';'.join(row)}\n" for row in rows))
+    return folder
+
+
+def test_bigtom(tmp_path: Path) -> None:
+    found = list(bigtom.load(bigtom_file(tmp_path, CELLS, CELLS)))
+    told = {(ex.question_type, ex.meta["initial_belief"]): ex for ex in found[:22]}
+    assert len(told) == 22
+    sees = told["forward_belief:true_belief", False]
+    assert sees.story == "S1. S2. S3. Bob empties it. Ann sees it."
+    assert (sees.question, sees.answer, sees.order) == ("Full or empty?", "It is empty.", 1)
+    acts = told["forward_action:false_belief", True]
+    assert acts.story.endswith("Ann believes it is full. Bob empties it. Ann does not see it.")
+    assert (acts.question, acts.answer) == ("What will Ann do?", "She pours.")
+    control = told["backward_belief:true_control", False]
+    assert control.story == "S1. S2. S3. A mug falls. Ann pours."
+    assert control.answer == "It is full."
+    assert told["backward_belief:true_belief", False].story.endswith("Ann refills it.")
+    assert {ex.choices.index(ex.answer) for ex in found[:22] if ex.choices} == {0}
+    assert {ex.choices.index(ex.answer) for ex in found[22:] if ex.choices} == {1}
+    prompt = compact(found[22])[0]["content"]
+    assert prompt.endswith("Full or empty?\nOptions:\nA. It is full.\nB. It is empty.")
+
+
+def test_malformed_bigtom(tmp_path: Path) -> None:
+    for cells, message in (
+        (("S1. S2.", *CELLS[1:]), "line 1: the story has 2 sentences, not 5"),
+        (CELLS[1:], "line 1: it has more or fewer fields"),
+    ):
+        with pytest.raises(UserError, match=message):
+            list(bigtom.load(bigtom_file(tmp_path, cells)))
+
+
+# ToMBench
+
+RIDDLE = {
+    "能力\nABILITY": "Belief: Location false beliefs ",
+    "STORY": "Li moves the cabbage.",
+    "QUESTION": "Where is it?",
+    **{f"OPTION-{letter}": f"{letter}. Bag {letter}" for letter in "ABCD"},
+    "答案\nANSWER": "B. ",
+}
+
+
+def tombench_files(folder: Path, *rows: dict[str, Any]) -> Path:
+    for kind in tombench._KINDS:
+        put(folder, f"tombench/{kind}.jsonl", "")
+    put(folder, "tombench/Hidden Emotions.jsonl", "".join(f"{json.dumps(r)}\n" for r in rows))
+    return folder
+
+
+def test_tombench(tmp_path: Path) -> None:
+    two = RIDDLE | {"OPTION-C": float("nan"), "OPTION-D": float("nan"), "答案\nANSWER": "A"}
+    four, yes_no = tombench.load(tombench_files(tmp_path, RIDDLE, two))
+    assert (four.answer, four.choices) == ("Bag B", ("Bag A", "Bag B", "Bag C", "Bag D"))
+    assert four.meta == {"kind": "Hidden Emotions", "ability": "Belief: Location false beliefs"}
+    assert (yes_no.answer, yes_no.choices) == ("Bag A", ("Bag A", "Bag B"))
+    right = {"[[B]]", "[B], surely", "B", "b.", "B. Bag B", "bag b"}
+    wrong = ("[[A]]", "A", "E", "Bag C", "C. Bag B", "[[A]] or [[B]]", "AB", "", "Bag B, no: [[C]]")
+    for said in (*right, *wrong):
+        assert tombench.match_option(said, four) == (said in right), said
+
+
+@changes(
+    (lambda r: r.pop("STORY"), "Hidden Emotions.jsonl, line 1: field 'STORY' is missing"),
+    (lambda r: r.update({"答案\nANSWER": "E"}), "the answer is 'E', not one of A, B, C, D"),
+    (lambda r: r.update({"OPTION-B": float("nan")}), "field 'OPTION-B' is float"),
+)
+def test_malformed_tombench(tmp_path: Path, change: Change, message: str) -> None:
+    row = dict(RIDDLE)
+    change(row)
+    with pytest.raises(UserError, match=message):
+        list(tombench.load(tombench_files(tmp_path, row)))
 
 
 # Every format
