@@ -43,6 +43,7 @@ GPUS = Plugin("pipeline.ops.cluster.gpus", "leased")
 """Leases GPUs of this machine to one process of this package at a time."""
 
 BENCHMARKS = (
+    "pipeline.tasks.acting",
     "pipeline.tasks.bigtom",
     "pipeline.tasks.explore_tom",
     "pipeline.tasks.fantom",
