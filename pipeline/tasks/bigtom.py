@@ -11,13 +11,14 @@ authors shuffle them, here the right one is first in every other template.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import match_equal
-from pipeline.tasks.reading import SourceRow, read_csv
+from pipeline.tasks.reading import SourceRow, read_lines
 from pipeline.tasks.registry import Task, register
 from pipeline.tasks.tombench import match_option
 
@@ -36,7 +37,10 @@ _CONDITIONS = ("true_belief", "false_belief", "true_control", "false_control")
 def load(raw: Path) -> Iterator[Example]:
     """Yield 22 questions of each template, in upstream's order."""
     path = raw / "bigtom" / "bigtom.csv"
-    for number, row in enumerate(read_csv(path, _COLUMNS, delimiter=";", header=False)):
+    for number, cells in enumerate(csv.reader(read_lines(path), delimiter=";")):
+        row = SourceRow(f"{path}, line {number + 1}", dict(zip(_COLUMNS, cells, strict=False)))
+        if len(cells) != len(_COLUMNS):
+            row.fail(f"it has {len(cells)} fields, not {len(_COLUMNS)}")
         for initial, asked, condition in product((False, True), _ASKED, _CONDITIONS):
             if (asked, condition) != ("backward_belief", "false_control"):
                 yield _example(row, asked, condition, initial=initial, first=number % 2 == 0)

@@ -136,13 +136,9 @@ def read_jsonl(path: Path) -> list[SourceRow]:
     return [_as_row(value, where) for where, value in content]
 
 
-def read_csv(
-    path: Path, columns: Sequence[str], *, delimiter: str = ",", header: bool = True
-) -> list[SourceRow]:
-    """The rows of a CSV file, all values as text; without a header it has ``columns``."""
-    names = None if header else columns
-    text = io.StringIO(_read_text(path), newline="")
-    reader = csv.DictReader(text, names, strict=True, delimiter=delimiter)
+def read_csv(path: Path, columns: Sequence[str]) -> list[SourceRow]:
+    """The rows of a CSV file, all values as text."""
+    reader = csv.DictReader(io.StringIO(_read_text(path), newline=""), strict=True)
     rows = []
     try:
         _require_columns(path, columns, reader.fieldnames or ())
