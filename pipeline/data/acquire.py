@@ -16,7 +16,6 @@ from pathlib import Path
 from rich.console import Console
 
 from pipeline.base.errors import UserError
-from pipeline.data.archive import find_member, unpack
 from pipeline.data.sources import Source, SourceFile, get_source
 from pipeline.formats.download import (
     DEFAULT_PATIENCE,
@@ -153,18 +152,22 @@ class _Fetcher:
         self._place(copy, file)
 
     def _unpack_member(self, file: SourceFile) -> None:
+        """Take a file out of its archive, which has its pinned digest."""
         archive = self.target / file.archive
         with tempfile.TemporaryDirectory(dir=self.parts, prefix=".unpack-") as scratch:
-            found = find_member(unpack(archive, Path(scratch) / "files"), file.member)
-            if found is None:
+            shutil.unpack_archive(
+                archive, scratch, filter=None if archive.suffix == ".zip" else "data"
+            )
+            found = [path for path in Path(scratch).rglob("*") if path.match(file.member)]
+            if len(found) != 1:
                 raise UserError(
                     f"{archive}: holds no file {file.member}; delete it and acquire again"
                 )
             try:
-                verify(found, file)
+                verify(found[0], file)
             except UserError as error:
                 raise UserError(f"{error}. Delete {archive} and acquire again") from None
-            self._place(found, file)
+            self._place(found[0], file)
 
     def _place(self, path: Path, file: SourceFile) -> None:
         """Move a verified file into place; a copy first if the file systems differ."""
