@@ -24,7 +24,7 @@ from pipeline.formats.foreign import markdown_code, markdown_text, visible
 from pipeline.reward.fidelity import has_own_words
 from pipeline.reward.presets import load_preset, reward
 from pipeline.tasks.example import Example
-from pipeline.tasks.reading import read_jsonl
+from pipeline.tasks.reading import read_rows
 from pipeline.tasks.registry import Task, all_tasks, get
 from pipeline.tom.claims.reader import read_claims
 from pipeline.tom.language import LANGUAGES
@@ -107,8 +107,8 @@ def test_many_keys_of_which_one_is_there_twice(tmp_path: Path) -> None:
     path.write_text("{" + ", ".join([*keys, keys[-1]]) + "}")
 
     def read() -> None:
-        with pytest.raises(UserError, match="key '89999' occurs twice"):
-            read_jsonl(path)
+        with pytest.raises(UserError, match="'89999' appears twice"):
+            read_rows(path)
 
     in_time(read)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipeline.data.messages import Messages
 from pipeline.formats.records import Record
-from pipeline.tasks.reading import SourceRow, read_parquet
+from pipeline.tasks.reading import SourceRow, read_rows
 
 ORIGINAL = "tom-rl"
 """The prompt style taken from the acquired files."""
@@ -39,7 +39,7 @@ class Frame(Record):
 
 def read_frame(raw: Path, file: str = _FILE) -> Frame:
     """The common frame of all prompts in a published file; UserError without one."""
-    rows = read_parquet(raw / SOURCE / file, ("prompt", "story", "question"))
+    rows = read_rows(raw / SOURCE / file, ("prompt", "story", "question"))
     frame = _frame_of(rows[0])
     for row in rows:
         if _frame_of(row) != frame:

@@ -118,7 +118,7 @@ def _json_lines(path: Path, file: IO[bytes]) -> Iterator[Row]:
     for number, line in enumerate(_lines(file), 1):
         if line.strip():
             where = f"line {number}"
-            yield where, _object(path, where, _parsed(path, where, line))
+            yield where, _object(path, where, parse_json(path, where, line))
 
 
 def _lines(file: IO[bytes]) -> Iterable[bytes]:
@@ -144,7 +144,7 @@ def _json(path: Path, file: IO[bytes]) -> Iterator[Row]:
     text = b"".join(_lines(file))
     if not text.strip():
         return
-    for number, value in enumerate(_records(path, _parsed(path, "", text)), 1):
+    for number, value in enumerate(_records(path, parse_json(path, "", text)), 1):
         yield f"record {number}", _object(path, f"record {number}", value)
 
 
@@ -187,7 +187,8 @@ def _records(path: Path, value: object) -> Iterable[object]:
     )
 
 
-def _parsed(path: Path, where: str, data: bytes) -> object:
+def parse_json(path: Path, where: str, data: bytes) -> object:
+    """The value of a JSON text, ``where`` in a file; UserError for a key that occurs twice."""
     place = f"{path}, {where}" if where else str(path)
     try:
         text = data.decode()

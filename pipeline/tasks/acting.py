@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pipeline.tasks.example import Example
 from pipeline.tasks.generated import SPLITS
-from pipeline.tasks.reading import read_jsonl
+from pipeline.tasks.reading import read_rows
 from pipeline.tasks.registry import Task, register
 from pipeline.tom.acting import MOST_ACTS, acting
 from pipeline.tom.generate.acts import act_tasks, plan_text, question, read_question
@@ -32,7 +32,7 @@ _MARK = re.compile(r"^\s*(?:[-*•]|\d+[.):]?)?\s+", re.MULTILINE)
 
 def load(raw: Path, split: str, task: str) -> Iterator[Example]:
     """Yield a task of each story that has one, in the order of the stories."""
-    rows = read_jsonl(raw / "hi_tom_style" / f"{split}.jsonl")
+    rows = read_rows(raw / "hi_tom_style" / f"{split}.jsonl")
     structures = {row.text("story"): row.text("structure") for row in rows}
     for example in tasks_of(structures):
         meta = {**example.meta, "structure": structures[example.story]}

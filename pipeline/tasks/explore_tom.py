@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pipeline.tasks.example import AnswerKind, Example, content_hash
 from pipeline.tasks.grading import match_equal
-from pipeline.tasks.reading import SourceRow, read_xlsx
+from pipeline.tasks.reading import SourceRow, read_rows
 from pipeline.tasks.registry import INFILLED, Task, register
 from pipeline.tom.generate.styles import BENCHMARK
 
@@ -65,7 +65,7 @@ def load(
         containers_only: Keep only questions about containers.
         infilled: Use the story as retold in prose, not the templated one.
     """
-    for row in read_xlsx(raw / "explore_tom" / "explore_tom.xlsx", _COLUMNS):
+    for row in read_rows(raw / "explore_tom" / "explore_tom.xlsx", _COLUMNS):
         if containers_only and not row.text("question").startswith(_CONTAINER):
             continue
         yield _example(row, task, infilled)

@@ -26,7 +26,7 @@ from pipeline.tasks import fantom_archive, fantom_rules, generated
 from pipeline.tasks.example import AnswerKind, Example
 from pipeline.tasks.fantom_archive import conversation_id
 from pipeline.tasks.grading import extract_tagged_or_all
-from pipeline.tasks.reading import SourceRow, read_csv, unique
+from pipeline.tasks.reading import SourceRow, read_rows, unique
 from pipeline.tasks.registry import Task, register
 
 _BELIEFS = (
@@ -97,7 +97,7 @@ def _read_beliefs(folder: Path, context: str) -> dict[tuple[str, frozenset[str]]
             if file == _ABSENT:
                 continue
             columns = ("context", "question", "answer_choices", "gt_answer")
-            for row in read_csv(folder / file, columns):
+            for row in read_rows(folder / file, columns):
                 right, wrong = _parse_options(row)
                 key = (row.text("question").strip(), frozenset((right, wrong)))
                 beliefs[key] = _Belief(row.text("context").strip(), right, wrong, order)
@@ -119,7 +119,7 @@ def _parse_options(row: SourceRow) -> tuple[str, str]:
 
 def _questions(raw: Path) -> list[SourceRow]:
     path = raw / "percept_fantom" / "flattened_fantom.csv"
-    return list(unique(read_csv(path, ("index", "question", "question_type", "set_id")), "index"))
+    return list(unique(read_rows(path, ("index", "question", "question_type", "set_id")), "index"))
 
 
 def _parse_choice(row: SourceRow) -> tuple[str, tuple[str, str]]:
@@ -181,7 +181,7 @@ def _read_perceivers(folder: Path) -> dict[str, list[frozenset[str]]]:
     """Perceivers of each utterance, by annotated part."""
     path = folder / "Percept-FANToM-conv_with_perceivers.csv"
     columns = ("part_id", "conversation_with_perceivers")
-    rows = unique(read_csv(path, columns), "part_id")
+    rows = unique(read_rows(path, columns), "part_id")
     return {row.text("part_id"): _utterance_perceivers(row) for row in rows}
 
 

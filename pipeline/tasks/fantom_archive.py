@@ -17,7 +17,7 @@ from pipeline.tasks import fantom_rules
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.fantom_rules import BINARY_F1
 from pipeline.tasks.grading import extract_tagged_or_all
-from pipeline.tasks.reading import SourceRow, read_json_rows, unique
+from pipeline.tasks.reading import SourceRow, read_rows, unique
 from pipeline.tasks.registry import Task, register
 
 _OPTION_SEED = 99
@@ -67,7 +67,7 @@ def load(raw: Path, task: str, context: str, wanted: Wanted | None = None) -> It
     in upstream's report.
     """
     rng = random.Random(_OPTION_SEED)
-    rows = read_json_rows(raw / "fantom_archive" / "fantom_v1.json")
+    rows = read_rows(raw / "fantom_archive" / "fantom_v1.json")
     for row in unique(rows, "set_id"):
         for example in _flatten(row, task, context == "full", rng):
             if wanted is None or wanted(example):

@@ -17,7 +17,7 @@ from pipeline.tasks import fantom_rules
 from pipeline.tasks.example import Example, content_hash, generated_kind
 from pipeline.tasks.grading import extract_tagged_or_all, match_equal, match_suffix
 from pipeline.tasks.gsm8k import match_number, match_number_only
-from pipeline.tasks.reading import SourceRow, read_jsonl
+from pipeline.tasks.reading import SourceRow, read_rows
 from pipeline.tasks.registry import Loader, Task, reads_nothing, register
 from pipeline.tom.generate.styles import BENCHMARK
 
@@ -37,13 +37,13 @@ SPLITS = {"test": "", "train": "_train", "validation": "_validation"}
 
 
 def load_stories(raw: Path, source: str, split: str, task: str) -> Iterator[Example]:
-    for row in read_jsonl(raw / source / f"{split}.jsonl"):
+    for row in read_rows(raw / source / f"{split}.jsonl"):
         yield _example(row, source, task)
 
 
 def load_pairs(raw: Path, source: str, task: str) -> Iterator[Example]:
     """Yield questions about pairs of stories that differ in one event, linked by ``meta.pair``."""
-    for row in read_jsonl(raw / source / "pairs.jsonl"):
+    for row in read_rows(raw / source / "pairs.jsonl"):
         example = _example(row, source, task)
         tie = {name: row.text(name) for name in _TIE}
         differs = row.flag("differs")
@@ -99,7 +99,7 @@ def reads_kind(example: Example) -> tuple[str, ...]:
 
 
 def load_arithmetic(raw: Path, split: str, task: str) -> Iterator[Example]:
-    for row in read_jsonl(raw / "arithmetic" / f"{split}.jsonl"):
+    for row in read_rows(raw / "arithmetic" / f"{split}.jsonl"):
         question = row.text("question")
         yield Example(
             benchmark="arithmetic",

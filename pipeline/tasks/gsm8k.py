@@ -19,7 +19,7 @@ from pipeline.tasks.comparison import equals
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.grading import extract_tagged_or_all
 from pipeline.tasks.plain import undressed
-from pipeline.tasks.reading import SourceRow, read_jsonl
+from pipeline.tasks.reading import SourceRow, read_rows
 from pipeline.tasks.registry import Task, register
 
 _FINAL = "#### "
@@ -33,7 +33,7 @@ _SEVERAL = re.compile(r"\d[^\d.,]+\d")
 
 
 def load(raw: Path, file: str, task: str) -> Iterator[Example]:
-    for row in read_jsonl(raw / "gsm8k" / file):
+    for row in read_rows(raw / "gsm8k" / file):
         question, solution = row.text("question"), row.text("answer")
         yield Example(
             benchmark="gsm8k",

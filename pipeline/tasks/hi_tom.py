@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import match_equal, match_suffix
-from pipeline.tasks.reading import SourceRow, read_json_rows, unique
+from pipeline.tasks.reading import SourceRow, read_rows, unique
 from pipeline.tasks.registry import Task, register
 
 # The VP twin of a task has the CoTP task's sample_id plus this.
@@ -27,9 +27,7 @@ _CHOICE = re.compile(r"[A-O]\. (\S+?)(?:, |$)")
 def load(raw: Path, variant: str, task: str) -> Iterator[Example]:
     """Yield the 600 tasks of one variant, in upstream's order."""
     path = raw / "hi_tom" / "Hi-ToM_data.json"
-    rows = {
-        row.integer("sample_id"): row for row in unique(read_json_rows(path, "data"), "sample_id")
-    }
+    rows = {row.integer("sample_id"): row for row in unique(read_rows(path), "sample_id")}
     for row in rows.values():
         if row.one_of("prompting_type", ("CoTP", "VP")) == variant:
             yield _example(row, rows, task)

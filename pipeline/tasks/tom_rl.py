@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.grading import match_equal, match_suffix
-from pipeline.tasks.reading import SourceRow, read_parquet
+from pipeline.tasks.reading import SourceRow, read_rows
 from pipeline.tasks.registry import INFILLED, Task, register
 from pipeline.tom.generate.styles import BENCHMARK
 
@@ -35,7 +35,7 @@ def load(
     """Yield the rows of a file in its order; ``infilled`` uses ExploreToM's stories retold in
     prose.
     """
-    for row in read_parquet(raw / "tom_rl" / file, _COLUMNS):
+    for row in read_rows(raw / "tom_rl" / file, _COLUMNS):
         example = _example(row, task, infilled)
         if wanted is None or wanted(example):
             yield example

@@ -16,7 +16,7 @@ from pathlib import Path
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import match_equal, option_of
 from pipeline.tasks.plain import plain, split_letter
-from pipeline.tasks.reading import SourceRow, read_jsonl
+from pipeline.tasks.reading import SourceRow, read_rows
 from pipeline.tasks.registry import Task, register
 
 _KINDS = (
@@ -36,7 +36,7 @@ _IN_BRACKETS = re.compile(r"\[([A-D])\]")
 def load(raw: Path) -> Iterator[Example]:
     """Yield the questions file by file, in upstream's order."""
     for kind in _KINDS:
-        for row in read_jsonl(raw / "tombench" / f"{kind}.jsonl"):
+        for row in read_rows(raw / "tombench" / f"{kind}.jsonl"):
             yield _example(row, kind)
 
 

@@ -18,7 +18,6 @@ from openpyxl import Workbook  # type: ignore[import-untyped]
 from pipeline.base.errors import UserError
 from pipeline.data.prompt import compact
 from pipeline.tasks import bigtom, explore_tom, fantom, gsm8k, hi_tom, tom_rl, tombench, tomi
-from pipeline.tasks.reading import read_csv, read_json, read_jsonl, read_parquet, read_xlsx
 from pipeline.tasks.registry import all_tasks, get
 
 Change = Callable[[dict[str, Any]], object]
@@ -71,7 +70,6 @@ def test_hi_tom_twins(tmp_path: Path) -> None:
 
 @changes(
     (lambda r: r.pop("answer"), r"Hi-ToM_data\.json, record 1: field 'answer' is missing"),
-    (lambda r: r.update(question_order=5), r"'question_order' is 5, not in 0\.\.4"),
     (lambda r: r.update(sample_id=300), "field 'sample_id' repeats 300 of .*record 1"),
     (lambda r: r.update(sample_id=7), "sample 307, its twin"),
     (lambda r: r.update(prompting_type="XP"), "'XP', not one of CoTP, VP"),
@@ -164,12 +162,11 @@ def test_tomi(tmp_path: Path) -> None:
         (STORY + "4 Where?\tbox\t1\n", TRACE, "line 3: .* should be line 3 of a story"),
         (STORY + "3 Where?\tbox\n", TRACE, "line 3: a question needs a story, and an answer"),
         ("1 Where?\tbox\t1\n", TRACE, "line 1: a question needs a story"),
-        (STORY + "3 Where?\t \t1\n", TRACE, "line 3: field 'answer' is blank"),
         (STORY, "", "line 2: the last story has no question"),
         (STORY + "3 Where?\tbox\t1\n", "odd\n", "line 1: 'odd' is not a trace"),
         (STORY + "3 Where?\tbox\t1\n", "memory,odd\n", "is not a trace"),
     ],
-    ids=range(8),
+    ids=range(7),
 )
 def test_malformed_tomi(tmp_path: Path, text: str | bytes, trace: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
@@ -241,8 +238,6 @@ def test_explore_tom(tmp_path: Path) -> None:
 
 @changes(
     (lambda r: r.pop("question"), "column question missing"),
-    (lambda r: r.update(question=None), "row 2: field 'question' is NoneType"),
-    (lambda r: r.update({"qprop=nth_order": 3}), r"is 3, not in -1\.\.2"),
     (lambda r: r.update(expected_answer="bag"), "'bag' is not among the candidates box, tin"),
 )
 def test_malformed_explore_tom(tmp_path: Path, change: Change, message: str) -> None:
@@ -295,11 +290,9 @@ def test_fantom_beliefs(tmp_path: Path) -> None:
         ({"answer_choices": "['r']"}, {}, "not a list of two texts"),
         ({"answer_choices": "[" * 5000}, {}, "not a list of two texts"),
         ({"gt_answer": "w"}, {}, "first option is not the right one"),
-        ({"context": "x" * 200_000}, {}, "field larger than field limit"),
-        ({"gt_answer": ""}, {}, "field 'gt_answer' is blank"),
         ({}, {"question": "Q?"}, r"line 2: field 'question' has no options \(a\) and \(b\)"),
     ],
-    ids=range(7),
+    ids=range(5),
 )
 def test_malformed_fantom(
     tmp_path: Path, row: dict[str, str], question: dict[str, str], message: str
@@ -408,30 +401,6 @@ def test_malformed_tombench(tmp_path: Path, change: Change, message: str) -> Non
 # Every format
 
 
-@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.csv", "a.parquet", "a.xlsx"])
-@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe\x00broken", b"PK\x03\x04", b'{"a": '])
-def test_unreadable_files(tmp_path: Path, name: str, content: bytes | None) -> None:
-    path = tmp_path / "demo" / name
-    if content is not None:
-        put(tmp_path, f"demo/{name}", content)
-    read: dict[str, Callable[[], object]] = {
-        ".json": lambda: read_json(path),
-        ".jsonl": lambda: read_jsonl(path) or pytest.skip("an empty file holds no rows"),
-        ".csv": lambda: read_csv(path, ["column"]),
-        ".parquet": lambda: read_parquet(path, ["column"]),
-        ".xlsx": lambda: read_xlsx(path, ["column"]),
-    }
-    with pytest.raises(UserError, match=str(path)):
-        read[path.suffix]()
-
-
-def test_csv_row_of_another_length(tmp_path: Path) -> None:
-    for line in ("1,2,3", "1"):
-        path = put(tmp_path, "a.csv", f"a,b\n1,2\n{line}\n")
-        with pytest.raises(UserError, match=r"a\.csv, line 3: it has more or fewer fields"):
-            read_csv(path, ["a"])
-
-
 @pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
 def test_missing_source_is_named(tmp_path: Path, task: Any) -> None:
     with pytest.raises(UserError, match="missing; acquire the source .* first"):
@@ -492,12 +461,10 @@ GENERATED = {
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"story": 3}, "line 2: field 'story' is int, which is the wrong type"),
         ({"choices": ["a", 1]}, "line 2: field 'choices' is not a list of texts"),
         ({"trace": None}, "line 2: field 'trace' is NoneType"),
-        ({"story": "x" * 10_000_000}, "line 2: field 'story' has 10,000,000 characters"),
     ],
-    ids=range(4),
+    ids=range(2),
 )
 def test_malformed_generated_rows(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = tmp_path / "hi_tom_style" / "test.jsonl"

@@ -152,10 +152,7 @@ def test_kinds_are_told_apart(tmp_path: Path) -> None:
     [
         ({"attitude": {"s2": []}}, r"attitude\.json, story s2: there is no story"),
         ({"attitude": {"s1": [{"question": "?"}]}}, r"story s1, value\[0\]: field 'answer'"),
-        ({"attitude": {"s1": ["x"]}}, r"value\[0\]: str instead of a record"),
-        ({"attitude": {"s1": {}}}, "field 'value' is dict"),
         ({"attitude": []}, "it holds list, not stories by id"),
-        ({"attitude": "[" * 100_000}, "nested too deeply"),
         (
             {"attitude": {"s1": [{"question": "?", "answer": "good", "type": "attitude"}]}},
             "'good', not one of positive, neutral, negative",
@@ -168,10 +165,8 @@ def test_kinds_are_told_apart(tmp_path: Path) -> None:
             {"multihop_fo": {"s1": [{"question": "?", "answer": "x", "type": "multihop-fo"}]}},
             "neither about fullness nor",
         ),
-        ({"meta_data": {"s1": {**STORY, "observed": "yes"}}}, "'observed' is str"),
-        ({"meta_data": {"s1": {**STORY, "narrative": "x" * 10_000_000}}}, "10,000,000 char"),
     ],
-    ids=range(11),
+    ids=range(6),
 )
 def test_malformed_files(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
