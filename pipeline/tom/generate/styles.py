@@ -1,7 +1,7 @@
 """Surface styles: the same events in other words, with other names, in another order.
 
-A style is a table of sentence templates. The table renders events as text and, since every template
-is unambiguous, reads the text back (``pipeline.tom.generate.surface``).
+A style is a table of sentence templates (``pipeline.tom.generate.surface``); from a sentence, its
+template and what stands in it can be told.
 """
 
 from __future__ import annotations

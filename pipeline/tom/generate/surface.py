@@ -1,13 +1,11 @@
-"""Telling events in a style, reading them back, and asking questions in its words."""
+"""Telling events in a style, and asking questions in its words."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from functools import cache
 
 from pipeline.tom.generate.styles import Style, get_style
-from pipeline.tom.parse.text import listed, names_in
+from pipeline.tom.parse.text import listed
 from pipeline.tom.question import (
     BEFORE,
     BEGINNING,
@@ -39,7 +37,6 @@ from pipeline.tom.story import (
 
 _WAITING = {WAITING_ROOM: "waiting room"}
 Fields = dict[str, str]
-_CLOCK = re.compile(r"\[(\d\d):(\d\d)\] ")
 _OPENING = 9 * 60  # stories told with times begin at nine
 
 
@@ -63,7 +60,7 @@ def sentence(event: Event, style: Style, people: frozenset[str] = frozenset()) -
     if isinstance(event, Remark):
         return event.text
     if not isinstance(event, Aside):
-        kind, fields = _fields(event, people)
+        kind, fields = fields_of(event, people)
         return style.sentences[kind].format_map(fields)
     parts = [sentence(event.action, style, people)]
     if event.peeking:
@@ -73,7 +70,8 @@ def sentence(event: Event, style: Style, people: frozenset[str] = frozenset()) -
     return " ".join(parts)
 
 
-def _fields(action: Action, people: frozenset[str]) -> tuple[str, Fields]:
+def fields_of(action: Action, people: frozenset[str]) -> tuple[str, Fields]:
+    """The template that tells an action, and what stands in it."""
     match action:
         case Enter(agents, room):
             return "enter", {"agents": listed(agents), "room": _WAITING.get(room, room)}
@@ -105,95 +103,6 @@ def _fields(action: Action, people: frozenset[str]) -> tuple[str, Fields]:
 
 def _addressed(kind: str, other: str | None, fields: Fields) -> tuple[str, Fields]:
     return (f"{kind}_one", {**fields, "other": other}) if other else (f"{kind}_all", fields)
-
-
-def read(text: str, style: str) -> Story:
-    """Parse a text of a style into events, in the order in which they happened.
-
-    A sentence of no known form is a remark. The place in a report is a room if somebody enters it,
-    else a container.
-    """
-    chosen = get_style(style)
-    lines = [line for line in text.split("\n") if line]
-    if chosen.backwards:
-        lines = [_CLOCK.sub("", line) for line in sorted(lines)]
-    events = [_read_line(line, chosen) for line in lines]
-    rooms = {room for event in events for room in _rooms(event)}
-    return tuple(_placed(event, rooms) for event in events)
-
-
-def _read_line(line: str, style: Style) -> Event:
-    peeking: tuple[str, ...] = ()
-    distracted: tuple[str, ...] = ()
-    if match := _pattern(style, "distract", suffix=True).search(line):
-        line, distracted = line[: match.start()], names_in(match["agents"])
-    if match := _pattern(style, "peek", suffix=True).search(line):
-        line, peeking = line[: match.start()], names_in(match["agents"])
-    for kind in style.sentences:
-        if kind not in ("peek", "distract") and (match := _pattern(style, kind).fullmatch(line)):
-            action = _action(kind, match.groupdict())
-            return Aside(action, peeking, distracted) if peeking or distracted else action
-    return Remark(line)
-
-
-@cache
-def _patterns(style: str, kind: str, suffix: bool) -> re.Pattern[str]:
-    template = get_style(style).sentences[kind]
-    pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(template))
-    return re.compile(f" {pattern}$" if suffix else pattern)
-
-
-def _pattern(style: Style, kind: str, suffix: bool = False) -> re.Pattern[str]:
-    return _patterns(style.name, kind, suffix)
-
-
-def _action(kind: str, found: Fields) -> Action:
-    match kind:
-        case "enter":
-            room = WAITING_ROOM if found["room"] in _WAITING.values() else found["room"]
-            return Enter(names_in(found["agents"]), room)
-        case "present":
-            return Present(found["agent"], found["room"])
-        case "exit":
-            return Exit(found["agent"], found["room"])
-        case "place":
-            return Place(found["thing"], found["container"], found["room"])
-        case "move":
-            return Move(found["agent"], found["thing"], found["container"])
-        case "carry" | "carry_open":
-            return Carry(found["agent"], found["thing"], found["room"], found.get("left"))
-        case "change":
-            return Change(found["agent"], found["thing"], found["state"])
-        case "stay":
-            return Stay(found["agent"], found["room"])
-        case "claim_all" | "claim_one":
-            return Claim(found["agent"], found.get("other"), found["thing"], found["container"])
-        case "discuss_all" | "discuss_one":
-            return Discuss(found["agent"], found.get("other"), found["topic"])
-        case _:
-            thing = found["thing"].removeprefix("the ")
-            return Report(found["agent"], found.get("other"), thing, "container", found["place"])
-
-
-def _rooms(event: Event) -> tuple[str, ...]:
-    match event.action if isinstance(event, Aside) else event:
-        case Enter(_, room) | Present(_, room) | Exit(_, room) | Carry(_, _, room):
-            return (room,)
-    return ()
-
-
-def _placed(event: Event, rooms: set[str]) -> Event:
-    match event:
-        case Aside(Report() as report, peeking, distracted):
-            return Aside(_told(report, rooms), peeking, distracted)
-        case Report():
-            return _told(event, rooms)
-    return event
-
-
-def _told(report: Report, rooms: set[str]) -> Report:
-    aspect = "room" if report.place in rooms else "container"
-    return Report(report.speaker, report.listener, report.object, aspect, report.place)
 
 
 def ask(question: Question, style: str, name_aspect: bool = False) -> str:
