@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -293,14 +292,6 @@ def test_malformed_archive(tmp_path: Path, change: Any, message: str) -> None:
 def test_repeated_set(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="record 2: field 'set_id' repeats '0-0-0' of .*record 1"):
         list(load(write(tmp_path, [SETS[0], SETS[0]]), "t", "short"))
-
-
-@pytest.fixture(scope="module")
-def mirror() -> Path:
-    folder = Path(os.environ.get("TOMRL_DATA_MIRROR") or "/nowhere")
-    if not (folder / "percept_fantom").is_dir():
-        pytest.skip("TOMRL_DATA_MIRROR names no folder with percept_fantom")
-    return folder
 
 
 def test_gold_is_the_original_archives_where_that_is_there(tmp_path: Path) -> None:

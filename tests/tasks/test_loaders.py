@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -408,14 +407,6 @@ def test_missing_source_is_named(tmp_path: Path, task: Any) -> None:
 
 
 # The real files
-
-
-@pytest.fixture(scope="module")
-def mirror() -> Path:
-    folder = Path(os.environ.get("TOMRL_DATA_MIRROR") or "/nowhere")
-    if not (folder / "tom_rl").is_dir():
-        pytest.skip("TOMRL_DATA_MIRROR names no folder with the upstream files")
-    return folder
 
 
 def test_hi_tom_is_what_study_1_evaluated_on(mirror: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,9 @@ MODELS = ("0.5b", "1.5b", "3b", "7b", "7b-instruct-1m")
 TRAINED = (70.83, 79.17, 81.17, 83.33, 84.50)
 
 
-def recorded(model: str, stage: str) -> list[dict[str, str]]:
-    folder = Path(os.environ.get("TOMRL_DATA_MIRROR") or "/nowhere") / "recorded"
+def recorded(mirror: Path, model: str) -> list[dict[str, str]]:
     name = model if model.endswith("1m") else f"{model}-instruct"
-    path = folder / f"qwen2.5-{name}_{stage}_hi_tom.csv"
-    if not path.is_file():
-        pytest.skip("TOMRL_DATA_MIRROR names no folder with the recorded responses")
+    path = mirror / "recorded" / f"qwen2.5-{name}_rl800_hi_tom.csv"
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -41,8 +37,8 @@ def percent(values: list[bool]) -> float:
 
 
 @pytest.mark.parametrize(("model", "expected"), list(zip(MODELS, TRAINED, strict=True)))
-def test_trained_models(model: str, expected: float) -> None:
-    rows = recorded(model, "rl800")
+def test_trained_models(mirror: Path, model: str, expected: float) -> None:
+    rows = recorded(mirror, model)
     mine = grades(rows, extract_tagged, match_suffix)
     assert mine == [row["is_correct"] == "True" for row in rows]
     assert [extract_tagged(row["model_answer"]) or "" for row in rows] == [

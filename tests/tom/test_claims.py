@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -92,11 +91,8 @@ def test_time_grows_with_length_only() -> None:
         read_claims(text, NAMES, "hat")
 
 
-def recorded(name: str) -> list[dict[str, str]]:
-    path = Path(os.environ.get("TOMRL_DATA_MIRROR") or "/nowhere") / "recorded" / name
-    if not path.is_file():
-        pytest.skip("TOMRL_DATA_MIRROR names no folder with the recorded responses")
-    with path.open(encoding="utf-8-sig", newline="") as file:
+def recorded(mirror: Path, name: str) -> list[dict[str, str]]:
+    with (mirror / "recorded" / name).open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -105,13 +101,13 @@ def labelled(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def counts(name: str) -> tuple[int, int, int]:
+def counts(mirror: Path, name: str) -> tuple[int, int, int]:
     """Claims about the end that were found, made up and missed, over labelled responses."""
     language = HI_TOM
     found = invented = missed = 0
     files: dict[str, list[dict[str, str]]] = {}
     for label in labelled(name):
-        rows = files.setdefault(label["file"], recorded(label["file"]))
+        rows = files.setdefault(label["file"], recorded(mirror, label["file"]))
         row = rows[label["row"]]
         asked = language.question(row["question_old"])
         story = read_story(language, row["story"], RULES, asked.object)
@@ -132,9 +128,9 @@ FOUND = {"building": (376, 19, 53), "measuring": (143, 8, 31)}
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_real_responses(name: str) -> None:
+def test_real_responses(mirror: Path, name: str) -> None:
     """Labels by hand of what seven models answered; who changes the reader measures again."""
-    assert counts(name) == FOUND[name]
+    assert counts(mirror, name) == FOUND[name]
 
 
 @pytest.mark.parametrize("name", FOUND)

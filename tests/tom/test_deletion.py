@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -60,10 +59,7 @@ def test_what_cannot_happen_is_refused(story: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def examples() -> list[Example]:
-    mirror = Path(os.environ.get("TOMRL_DATA_MIRROR", ""))
-    if not (mirror / "hi_tom").is_dir():
-        pytest.skip("TOMRL_DATA_MIRROR names no folder with Hi-ToM's files")
+def examples(mirror: Path) -> list[Example]:
     return get("hi_tom_pairs").examples(mirror)
 
 
@@ -88,11 +84,13 @@ def test_twins_of_hi_tom_lack_one_sentence_and_have_another_answer(
             assert found.answer == each.answer
 
 
-def test_every_order_has_twins_and_they_are_drawn_alike(examples: list[Example]) -> None:
+def test_every_order_has_twins_and_they_are_drawn_alike(
+    examples: list[Example], mirror: Path
+) -> None:
     half = [example for example in examples if example.meta["member"] == "hidden"]
     orders = Counter(example.order for example in half)
     assert set(orders) == {1, 2, 3, 4} and min(orders.values()) >= 70, orders
     kinds = Counter(str(example.meta["intervention"]) for example in half)
     assert kinds.keys() == {"move", "exit", "claim"} and min(kinds.values()) >= 15, kinds
-    again = get("hi_tom_pairs").examples(Path(os.environ["TOMRL_DATA_MIRROR"]))
+    again = get("hi_tom_pairs").examples(mirror)
     assert [example.id for example in again] == [example.id for example in examples]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -25,17 +24,6 @@ from pipeline.tom.solve import solve
 from pipeline.tom.story import Enter, Place, Story, agents_of
 
 Row = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def mirror() -> Path:
-    named = os.environ.get("TOMRL_DATA_MIRROR")
-    if not named:
-        pytest.skip("TOMRL_DATA_MIRROR names no folder with the upstream files")
-    folder = Path(named)
-    if not folder.is_dir():
-        pytest.skip(f"TOMRL_DATA_MIRROR names {folder}, which is no folder")
-    return folder
 
 
 def orders(report: Agreement) -> dict[str, int]:
