@@ -114,6 +114,7 @@ def test_a_single_leaking_set_is_refused_and_named_alone() -> None:
     }
     with pytest.raises(UserError, match=r"training set: 3 of 4 rows of leaky\. The study"):
         refuse_contamination("by-story", overlaps)
+    assert overlaps["leaky"].found["story"] == (row(HALL, "Who?").id, retold.id)
     refuse_contamination("published", overlaps)
     refuse_contamination("by-story", {"clean": overlaps["clean"]})
 
@@ -373,7 +374,9 @@ def test_cheats_are_won_by_share_and_of_equals_by_the_strict_match() -> None:
     assert won["every possible answer in one sentence"] == (1, 0)
     assert won["the story repeated"] == (1, 0) and won["yes and no"] == (0, 0)
     ranks = [(-each.published, -each.strict) for each in found.cheats]
-    assert ranks == sorted(ranks)
+    assert ranks == sorted(ranks) and found.cheat == found.cheats[0] and set(won) == set(CHEATS)
+    always = (f"always {each.what!r}" for each in (found.constant, found.strict_constant))
+    assert list(found.best()) == [*always, found.cheat.what]
     assert (found.strict_constant.what, found.strict_constant.strict) == ("jar", 0.5)
     assert found.constant.published == 1 and set(found.constant.what.split()) == {
         "jar",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.audit.cheats import CHEATS, DISGUISES, possible_answers, won_without_answer
-from pipeline.rules.reading import Reading, read_all
+from pipeline.audit.cheats import CHEATS, DISGUISES, possible_answers
+from pipeline.rules.reading import Reading
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 
@@ -15,33 +15,6 @@ TELLS = "Ann entered the hall. Ann moved the hat to the {}, which is also locate
 def place(answer: str) -> Example:
     question = "In which container is the hat now?"
     return Example("explore_tom", "explore_tom_sample", TELLS.format(answer), question, answer)
-
-
-def yes_no(answer: str) -> Example:
-    question = "Does Ann believe that the hat is new?"
-    kind, choices = "yes_no", ("yes", "no")
-    return Example(
-        "explore_tom", "explore_tom_sample", "Ann left.", question, answer, kind, choices
-    )
-
-
-SET = [*map(place, ("tin", "jar", "tin")), *map(yes_no, ("yes", "no", "no"))]
-
-
-def test_cheats_are_ranked_by_what_the_published_rule_pays() -> None:
-    won = won_without_answer(read_all(SET))
-    assert won.cheat.what == "every possible answer in one sentence"
-    assert (won.cheat.published, won.cheat.strict) == (1, 0)
-    assert [c.published for c in won.cheats] == sorted(
-        (c.published for c in won.cheats), reverse=True
-    )
-    assert {cheat.what for cheat in won.cheats} == set(CHEATS)
-    assert not any(cheat.strict for cheat in won.cheats)
-    assert list(won.best()) == [
-        f"always {won.constant.what!r}",
-        f"always {won.strict_constant.what!r}",
-        won.cheat.what,
-    ]
 
 
 def test_either_a_or_b_wins_study_1s_rule_where_b_is_right() -> None:

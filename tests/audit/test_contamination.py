@@ -50,11 +50,6 @@ def test_a_passage_is_found_by_its_words() -> None:
     assert kinds(overlap(example(), example(part, "What now?"), length=8)) == set()
 
 
-def test_a_retold_story_is_the_same_story() -> None:
-    told = Example("b", "t", "Quite other words.", "What?", "jar", story_id=example().story_id)
-    assert kinds(overlap(example(), told)) == {"story"}
-
-
 def test_arithmetic_has_no_story_but_its_question() -> None:
     one, other = example("", "How many are 2 and 3?"), example("", "How many are 3 and 4?")
     assert "normalised_story" in kinds(overlap(one, one))

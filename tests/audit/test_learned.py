@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,18 +29,14 @@ def examples(count: int = 300) -> tuple[Example, ...]:
     rows = [
         row for told in stories(SOURCE, "train", count) for row in told if row["order"] in (1, 2)
     ]
-    return tuple(
-        Example(
-            "hi_tom_style",
-            "hi_tom_style",
-            row["story"],
-            row["question"],
-            row["answer"],
-            order=row["order"],
-            story_id=row["story"],
-        )
-        for row in rows
-    )
+    return tuple(map(as_example, rows))
+
+
+def as_example(row: Mapping[str, Any]) -> Example:
+    asked = (row["story"], row["question"], row["answer"])
+    meta = {"pair": row["pair"]} if "pair" in row else {}
+    about = {"order": row["order"], "story_id": row["story"], "meta": meta}
+    return Example("hi_tom_style", "hi_tom_style", *asked, **about)
 
 
 @cache
@@ -149,20 +146,7 @@ def test_the_audit_has_learned_rules_of_a_set_and_of_training() -> None:
 
 def test_both_stories_of_a_pair_lie_in_one_fold() -> None:
     source = SOURCE.model_copy(update={"pairs": 40, "proof": "contrast"})
-    rows = [row for twins in pairs(source) for row in twins]
-    twins = [
-        Example(
-            "hi_tom_style",
-            "hi_tom_style",
-            row["story"],
-            row["question"],
-            row["answer"],
-            order=row["order"],
-            story_id=row["story"],
-            meta={"pair": row["pair"]},
-        )
-        for row in rows
-    ]
+    twins = [as_example(row) for both in pairs(source) for row in both]
     questions, _ = gold_places(read_all(twins))
     folds = folds_of(questions).tolist()
     assert all(one == other for one, other in zip(folds[::2], folds[1::2], strict=True))

@@ -67,10 +67,7 @@ def answered(pairs: list[tuple[str, str, str, str]]) -> TaskScores:
         for member, gold in (("observed", pair[0]), ("hidden", pair[2]))
     ]
     questions = [replace(e, id=f"{n:016x}") for n, e in enumerate(questions)]
-    answers = [said for pair in pairs for said in (pair[1], pair[3])]
-    engine = Parrot(answers)
-    (graded,) = evaluate(engine, [Asked({"c": questions}, Asking("compact", Sampling(8)))], seed=0)  # type: ignore[arg-type]
-    return task_metrics(questions, graded)
+    return answers_of(questions, [said for pair in pairs for said in (pair[1], pair[3])])
 
 
 def test_pair_accuracy_and_intervention_sensitivity() -> None:

@@ -38,7 +38,7 @@ class FakeHub:
         folder: The files of the one repository.
         token: Demanded, if not None.
         behaviours: What happens to the next requests for weights, or for ``failing``; then all
-            goes well. A number is a status; else ``truncate``, ``stall``, ``corrupt``.
+            goes well. A number is a status; else ``truncate``, ``corrupt``.
         failing: The beginning of the paths that the behaviours are for.
     """
 
@@ -49,12 +49,10 @@ class FakeHub:
     seen: list[Seen] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.release = threading.Event()
         self.hub, self.store = self._serve("hub"), self._serve("store")
         self.url = f"http://127.0.0.1:{self.hub.server_port}"
 
     def close(self) -> None:
-        self.release.set()
         for server in (self.hub, self.store):
             server.shutdown()
             server.server_close()
@@ -132,11 +130,7 @@ class FakeHub:
             request.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
         request.send_header("Content-Length", str(len(body) - start))
         request.end_headers()
-        stops = behaviour in ("truncate", "stall")
-        request.wfile.write(body[start : start + CUT if stops else None])
-        request.wfile.flush()
-        if behaviour == "stall":
-            self.release.wait(5)
+        request.wfile.write(body[start : start + CUT if behaviour == "truncate" else None])
 
 
 def _large(name: str) -> bool:
