@@ -21,3 +21,11 @@ def grouped_heads(vocabulary: int) -> PreTrainedModel:
         attn_implementation="sdpa",
     )
     return Qwen2ForCausalLM(config).eval()
+
+
+def often_ending(end: int) -> PreTrainedModel:
+    """Such a model whose answers often end."""
+    made = grouped_heads(vocabulary=100)
+    with torch.no_grad():
+        made.lm_head.weight[end] *= 3
+    return made

@@ -8,14 +8,14 @@ import pytest
 import torch
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from pipeline.config.models import SIZES, TinySize
+from pipeline.config.models import TinySize
 from pipeline.engine.decode import Completion, generate
 from pipeline.engine.logprobs import completion_states
 from pipeline.engine.sampling import Sampling
 from pipeline.model.tiny import TAGS, make_model, make_tokenizer
 from pipeline.model.weights import save_model
 from pipeline.tom.generate.names import NAMES
-from pipeline.train.scoring import MicroBatch, Scores, Scoring, score
+from pipeline.train.scoring import MicroBatch, Scoring, score
 
 SMALL = TinySize(hidden=32, layers=2, heads=2)
 TEXTS = [f" {name} moved it to the {thing}." for name in NAMES.agents for thing in NAMES.objects]
@@ -66,11 +66,6 @@ def test_tokenizer_and_weights_depend_on_the_seed_alone(tokenizer: PreTrainedTok
     assert not all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_sizes_are_listed_as_they_grow() -> None:
-    weights = [size.layers * size.hidden**2 for size in SIZES.values()]
-    assert weights == sorted(weights)
-
-
 PROMPTS = [[5, 6, 7, 8, 9], [10, 11], [12]]
 COMPLETIONS = [[20, 21, 22], [30], [40, 41], [50, 51, 52, 53], [60, 61], [70]]
 
@@ -81,14 +76,10 @@ def _plain(model: PreTrainedModel, prompt: list[int], completion: list[int]) -> 
     return torch.log_softmax(logits, -1).gather(-1, chosen).squeeze(-1)
 
 
-def _scores(model: PreTrainedModel) -> Scores:
+def test_shared_prompt_logprobs_equal_the_plain_computation(model: PreTrainedModel) -> None:
     completions = tuple(map(tuple, COMPLETIONS))
     batch = MicroBatch(tuple(map(tuple, PROMPTS)), completions, slice(0, len(completions)))
-    return score(model, batch, Scoring(1.0, "float32", entropy_gradient=True))
-
-
-def test_shared_prompt_logprobs_equal_the_plain_computation(model: PreTrainedModel) -> None:
-    found = _scores(model)
+    found = score(model, batch, Scoring(1.0, "float32", entropy_gradient=True))
     logprobs, entropies, mask = found.logprobs, found.entropies, found.mask
     for index, completion in enumerate(COMPLETIONS):
         expected = _plain(model, PROMPTS[index // 2], completion)

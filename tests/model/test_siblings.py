@@ -18,7 +18,7 @@ from pipeline.engine.shared_prefix import Prefix
 from pipeline.engine.siblings import Encoder, Siblings, siblings_of
 from pipeline.engine.stream import complete
 from pipeline.engine.written_out import WrittenOut
-from tests.model.grouped import grouped_heads
+from tests.model.grouped import often_ending
 
 END = 3
 
@@ -77,11 +77,7 @@ def completed(
 
 @pytest.fixture(scope="module")
 def model() -> PreTrainedModel:
-    """A model whose answers often end."""
-    made = grouped_heads(vocabulary=100)
-    with torch.no_grad():
-        made.lm_head.weight[END] *= 3
-    return made
+    return often_ending(END)
 
 
 @pytest.mark.parametrize("sampling", [Sampling(12, 0.0), Sampling(12)], ids=str)

@@ -14,7 +14,7 @@ from pipeline.engine.passes import ModulePasses
 from pipeline.engine.sampling import Sampling
 from pipeline.engine.stream import complete
 from pipeline.engine.written_out import WrittenOut
-from tests.model.grouped import grouped_heads
+from tests.model.grouped import often_ending
 
 END = 3
 PROMPTS = [[5 + (7 * n + i) % 90 for i in range(1 + n % 5)] for n in range(40)]
@@ -23,11 +23,7 @@ KEYS = [(9, n) for n in range(len(PROMPTS))]
 
 @pytest.fixture(scope="module")
 def model() -> PreTrainedModel:
-    """A model whose answers often end."""
-    made = grouped_heads(vocabulary=100)
-    with torch.no_grad():
-        made.lm_head.weight[END] *= 3
-    return made
+    return often_ending(END)
 
 
 def completed(model: PreTrainedModel, sampling: Sampling, places: int) -> list[Completion]:
