@@ -69,6 +69,7 @@ def make_job(tmp_path: Path) -> MakeJob:
             "gpus": 1,
             "time_limit": 120.0,
             "stall_limit": 60.0,
+            "progress": "step",
         }
         command = ("python", "program.py", *arguments)
         return Job(arguments=command, folder=folder, **{**settings, **changes})
@@ -83,9 +84,7 @@ class Heard:
         self.lines: list[str] = []
 
     def run(self, job: Job) -> JobOutcome:
-        return run_job(
-            job, on_line=self.lines.append, is_progress=lambda line: line.startswith("step")
-        )
+        return run_job(job, self.lines.append)
 
     def saying(self, start: str) -> list[str]:
         return [line for line in self.lines if line.startswith(start)]

@@ -75,7 +75,7 @@ if checkpoint.exists():
 print("no checkpoint", flush=True)
 if STEPS:
     checkpoint.write_text("1")
-    print("saved 1", flush=True)
+    print("TOMRL_SAVED 1", flush=True)
 """
 
 
@@ -89,9 +89,7 @@ def _run(
     return run_job(
         job,
         on_line=heard.lines.append,
-        is_progress=lambda line: line.startswith("saved"),
-        is_saved=lambda line: line.startswith("saved"),
-        judge=lambda lines: judge(lines, CELL, stepped="saved 1" in heard.lines),
+        judge=lambda lines: judge(lines, CELL, stepped="TOMRL_SAVED 1" in heard.lines),
     )
 
 
@@ -177,15 +175,13 @@ def test_retries_are_counted_from_the_last_checkpoint(
         number = int(saved.read_text()) + 1 if saved.exists() else 1
         saved.write_text(str(number))
         if number <= 2:
-            print("saved", number, flush=True)
+            print("TOMRL_SAVED", number, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
         """
     job = make_job(program, retries=1)
     outcome = run_job(
         job,
         on_line=heard.lines.append,
-        is_progress=lambda line: True,
-        is_saved=lambda line: line.startswith("saved"),
         judge=lambda lines: judge(lines, CELL, stepped=True),
     )
     assert (outcome.status, outcome.attempts) == ("failed", 3)

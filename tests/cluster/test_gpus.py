@@ -108,7 +108,7 @@ def test_a_private_head_offers_what_it_was_given(
     program = 'import os; print("shown", os.environ["CUDA_VISIBLE_DEVICES"])'
     job = make_job(program, gpus=2)
     with leased(1, 1, os.environ, print):
-        outcome = run_job(job, on_line=heard.lines.append, is_progress=lambda line: False)
+        outcome = run_job(job, on_line=heard.lines.append)
     assert outcome.status == "succeeded", outcome.message
     assert "shown 1,2" in heard.lines
 

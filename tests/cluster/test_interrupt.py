@@ -42,7 +42,7 @@ job = Job(
     name=name, arguments=("python", "program.py"), folder=Path(folder), gpus=1,
     time_limit=600, stall_limit=600,
 )
-run_job(job, on_line=lambda line: print(line, flush=True), is_progress=lambda line: True)
+run_job(job, on_line=lambda line: print(line, flush=True))
 """
 
 
@@ -148,7 +148,7 @@ def test_a_private_head_that_dies_is_not_waited_for(
                         process.kill()
 
     with pytest.raises(TransientError, match="private Ray head of this machine has ended before"):
-        run_job(make_job(SLEEP, retries=1), on_line=kill_its_head, is_progress=lambda _: True)
+        run_job(make_job(SLEEP, retries=1), on_line=kill_its_head)
     assert len(set(folders)) == 1
     assert until(lambda: not any(folder.exists() for folder in folders))
 

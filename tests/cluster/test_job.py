@@ -35,11 +35,3 @@ def test_other_content_is_another_job(tmp_path: Path) -> None:
     assert replace(job, name="train tom-rl-nano").identity != before
     (tmp_path / "job.json").write_text("[]")
     assert job.identity != before
-
-
-def test_ray_gets_the_folder_and_the_variables(tmp_path: Path) -> None:
-    job = _job(tmp_path)
-    assert job.runtime_environment == {
-        "working_dir": str(tmp_path),
-        "env_vars": {"TOKEN": "secret"},
-    }

@@ -320,11 +320,11 @@ def test_a_job_that_ray_gives_up_waits_on(
         with head(Path(folder), port, RAY_JOB_START_TIMEOUT_SECONDS="10") as address:
             monkeypatch.setenv("RAY_ADDRESS", address.url)
             monkeypatch.setenv("RAY_AUTH_TOKEN", str(address.token))
-            client, command = connect(address), " ".join(holder.arguments)
-            client.submit(command, "holder", holder.runtime_environment, holder.takes)
+            client = connect(address)
+            client.submit(holder, "holder")
             assert until(lambda: client.get_job_status("holder") == "RUNNING")
             left = f"{holder.identity}-left"  # by a stage that was killed
-            client.submit(command, left, holder.runtime_environment, holder.takes)
+            client.submit(holder, left)
             with ThreadPoolExecutor(1) as pool:
                 waiting = pool.submit(heard.run, holder)
                 assert until(lambda: again in heard.lines), heard.lines

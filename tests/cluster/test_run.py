@@ -87,7 +87,7 @@ def test_a_dropped_log_stream_is_no_failure(
             if line in ("step 3", "step 15"):
                 cuts.append(between.cut())
 
-        outcome = run_job(job, on_line=on_line, is_progress=lambda line: True)
+        outcome = run_job(job, on_line=on_line)
     assert outcome.status == "succeeded"
     assert all(cuts) and len(cuts) == 2
     assert [line for line in lines if line.startswith("step")] == [f"step {n}" for n in range(40)]
@@ -113,7 +113,7 @@ def test_a_cluster_that_comes_back_still_has_the_job(
             if line.startswith("cluster: attempt 1 lost: no answer for"):
                 between.accept()
 
-        outcome = run_job(job, on_line=on_line, is_progress=lambda line: True)
+        outcome = run_job(job, on_line=on_line)
     assert (outcome.status, outcome.attempts) == ("succeeded", 2)
     assert heard.saying("step") == ["step 1", "step 1", "step 2"]
     assert len(heard.saying("cluster: following job")) == 1
@@ -131,7 +131,6 @@ def test_a_cluster_that_stays_away_is_named(
         run_job(
             job,
             on_line=lambda line: between.refuse() if line == "step 1" else None,
-            is_progress=lambda line: True,
         )
     assert f"RAY_ADDRESS={between.url}: the cluster has not answered for 1 s" in str(lost.value)
     cluster.stop_job(cluster.running(job.identity))
@@ -222,7 +221,7 @@ def test_a_job_stopped_by_somebody_else_is_not_retried(cluster: Client, make_job
         if line == "step 1":
             cluster.stop_job(cluster.running(job.identity))
 
-    outcome = run_job(job, on_line=on_line, is_progress=lambda line: True)
+    outcome = run_job(job, on_line=on_line)
     assert (outcome.status, outcome.attempts) == ("stopped", 1)
 
 
@@ -234,7 +233,7 @@ def test_an_error_of_the_caller_stops_the_job(cluster: Client, make_job: MakeJob
             raise OSError("no room for the log")
 
     with pytest.raises(OSError, match="no room"):
-        run_job(job, on_line=on_line, is_progress=lambda line: True)
+        run_job(job, on_line=on_line)
     assert _submissions(cluster, job) == ["STOPPED"]
 
 
@@ -242,8 +241,7 @@ def test_a_submission_left_running_is_followed(
     cluster: Client, make_job: MakeJob, heard: Heard
 ) -> None:
     job = make_job("print('step 1', flush=True); import time; time.sleep(3); print('step 2')")
-    command = " ".join(job.arguments)
-    cluster.submit(command, f"{job.identity}-1", job.runtime_environment, job.takes)
+    cluster.submit(job, f"{job.identity}-1")
     outcome = heard.run(job)
     assert outcome.status == "succeeded"
     assert heard.saying("step") == ["step 1", "step 2"]
@@ -287,9 +285,8 @@ def test_two_commands_share_an_accelerator_and_a_third_waits(
     """Ray counts the parts that commands take; it begins the next when one ends."""
     release = tmp_path / "release"
     holder = make_job(HOLD, str(release), gpus=0, own_gpus=GPUS / 2)
-    command = " ".join(holder.arguments)
     for name in ("first", "second", "third"):
-        cluster.submit(command, name, holder.runtime_environment, holder.takes)
+        cluster.submit(holder, name)
 
     def statuses() -> list[str]:
         return sorted(str(cluster.get_job_status(name)) for name in ("first", "second", "third"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,15 +24,14 @@ def test_a_job_takes_what_its_replicas_need(
     write_json(tmp_path / "request.json", {"gpus": gpus})
     write_lines(tmp_path / "prompts.jsonl", [{"index": index} for index in range(prompts)])
     job = OnCluster().job(tmp_path)
-    assert job.takes == {"entrypoint_num_gpus": taken, "entrypoint_num_cpus": 0}
+    assert (job.own_gpus, job.own_cpus) == (taken, 0)
 
 
 def test_it_runs_where_they_are(cluster: Client, tmp_path: Path) -> None:
     """A head may have none: what takes none of its own runs there."""
-    command = "python -c 'import os; print(os.environ[\"CUDA_VISIBLE_DEVICES\"])'"
+    command = ("python", "-c", 'import os; print(os.environ["CUDA_VISIBLE_DEVICES"])')
     write_json(tmp_path / "request.json", {"gpus": 1})
     write_lines(tmp_path / "prompts.jsonl", [{"index": 0}])
-    job = OnCluster().job(tmp_path)
-    cluster.submit(command, "devices", job.runtime_environment, job.takes)
+    cluster.submit(replace(OnCluster().job(tmp_path), arguments=command), "devices")
     assert until(lambda: cluster.get_job_status("devices") == "SUCCEEDED")
     assert cluster.get_job_logs("devices").split()[-1] in ("0", "1")

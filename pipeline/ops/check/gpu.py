@@ -82,7 +82,7 @@ def _cluster(root: Path) -> Iterator[Finding]:
                 time_limit=_SECONDS,
                 stall_limit=_SECONDS,
             )
-            ended = run_job(job, on_line=lines.append, is_progress=lambda line: False)
+            ended = run_job(job, lines.append)
     except (UserError, TransientError) as error:
         yield Finding("cluster", str(error), False, "do what the message says")
         return

@@ -21,7 +21,8 @@ from uuid import uuid4
 from pipeline.base.errors import UserError
 from pipeline.base.ownership import in_use, owned
 from pipeline.formats.files import replacing
-from pipeline.ops.cluster.job_lines import NOTE, OUTCOME, JobResult, Overtaken, TrainingSpec, say
+from pipeline.ops.cluster.job import NOTE
+from pipeline.ops.cluster.job_lines import OUTCOME, JobResult, Overtaken, TrainingSpec, say
 from pipeline.train.contract import Outcome
 
 SAY_SECONDS = 60.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from ray.job_submission import JobSubmissionClient
 
 from pipeline.base.errors import TransientError, UserError
 from pipeline.formats.plural import counted
-from pipeline.ops.cluster.job import NODE_MINUTES, Job, RuntimeEnvironment, Taken
+from pipeline.ops.cluster.job import NODE_MINUTES, Job
 
 PROBE_SECONDS = 8.0  # to learn that nobody answers at an address
 REQUEST_SECONDS = 20.0
@@ -132,14 +133,11 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         answer: requests.Response = super()._do_request(method, endpoint, **limits, **options)
         return answer
 
-    def submit(
-        self,
-        command: str,
-        submission: str,
-        runtime_environment: RuntimeEnvironment,
-        takes: Taken,
-    ) -> None:
+    def submit(self, job: Job, submission: str) -> None:
         """Submit a job under an id of ours.
+
+        Packages come with the cluster's own image: Ray's ``image_uri`` cannot be combined with an
+        uploaded folder.
 
         Raises:
             UserError: If the cluster refuses the job.
@@ -149,10 +147,14 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         def request() -> None:
             try:
                 self.submit_job(
-                    entrypoint=command,
+                    entrypoint=shlex.join(job.arguments),
                     submission_id=submission,
-                    runtime_env=runtime_environment,
-                    **takes,
+                    runtime_env={
+                        "working_dir": str(job.folder),
+                        "env_vars": dict(job.environment),
+                    },
+                    entrypoint_num_gpus=job.own_gpus,
+                    entrypoint_num_cpus=job.own_cpus,
                 )
             except (requests.RequestException, ConnectionError):
                 raise

@@ -19,7 +19,7 @@ from ray.dashboard.modules.job.common import JobErrorType
 from ray.job_submission import JobStatus
 
 from pipeline.ops.cluster.client import LOST_SECONDS, REQUEST_ERRORS, Client
-from pipeline.ops.cluster.job import HOLDS, LEAD_IN, STEP, WAITS
+from pipeline.ops.cluster.job import HOLDS, LEAD_IN, NOTE, WAITS, Job
 
 POLL_SECONDS = 0.5
 RECONNECT_SECONDS = 1.0
@@ -160,32 +160,33 @@ class Clock:
 class _Stall:
     """How long a job may go on without progress.
 
+    verl can hang and go on to print; before its first step it says little else than what it does.
+
     Attributes:
-        usual: Seconds.
-        starting: The same between its accelerators and its first step.
-        limit: What holds now.
+        job: Says how long, usually and between its accelerators and its first step.
+        limit: The seconds that hold now.
         since: Seconds on the monotonic clock, of the last progress.
     """
 
-    usual: float
-    starting: float
+    job: Job
     limit: float = field(init=False)
     since: float = field(default_factory=time.monotonic)
     _nodes: Nodes = field(default_factory=Nodes)
     _now: float = field(init=False)
+    _stepped: bool = False
 
     def __post_init__(self) -> None:
-        self.limit = self._now = self.usual
+        self.limit = self._now = self.job.stall_limit
 
-    def hear(self, line: str, *, progress: bool) -> None:
+    def hear(self, line: str) -> None:
         """Learn from a line what the job does."""
         if line.startswith(HOLDS):
-            self._now = min(self.usual, self.starting)
-        elif line.startswith(STEP):
-            self._now = self.usual
+            self._now = min(self.job.stall_limit, self.job.start_limit)
+        elif line.startswith(self.job.progress):
+            self._now, self._stepped = self.job.stall_limit, True
         if self._nodes.lost(line):
             self.since, self.limit = time.monotonic(), min(self.limit, NODE_SECONDS)
-        elif progress or line.startswith((WAITS, HOLDS)):
+        elif not self._stepped or line.startswith((self.job.progress, NOTE, WAITS, HOLDS)):
             self.since, self.limit = time.monotonic(), self._now
 
     @property
@@ -200,14 +201,7 @@ class _Stall:
 
 
 def follow(
-    client: Client,
-    submission: str,
-    *,
-    clock: Clock,
-    stall_limit: float,
-    start_limit: float = math.inf,
-    on_line: Callable[[str], None],
-    is_progress: Callable[[str], bool],
+    client: Client, submission: str, job: Job, clock: Clock, on_line: Callable[[str], None]
 ) -> JobEnd:
     """Pass on the lines of a submission until it ends or reaches a limit, which stops it.
 
@@ -217,18 +211,16 @@ def follow(
     Args:
         client: The cluster.
         submission: Submission id.
+        job: What was submitted.
         clock: The time that it has left.
-        stall_limit: Seconds that may pass without a line of progress once the job runs.
-        start_limit: The same between its accelerators and its first step.
         on_line: Called with each line, in order.
-        is_progress: Whether a line is progress.
 
     Raises:
         TransientError: If the cluster is a private head that has ended.
     """
     last: deque[str] = deque(maxlen=LAST_LINES)
     heard = told = time.monotonic()
-    stall = _Stall(stall_limit, start_limit)
+    stall = _Stall(job)
     clock.begin()
 
     def pass_on(lines: list[str]) -> None:
@@ -236,7 +228,7 @@ def follow(
         for line in lines:
             heard = time.monotonic()
             clock.hear(line)
-            stall.hear(line, progress=is_progress(line))
+            stall.hear(line)
             if line:
                 last.append(line)
             on_line(line)

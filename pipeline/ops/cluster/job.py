@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Literal
 
 from pipeline.base.errors import UserError
 from pipeline.formats.files import digest_of, folder_digests
@@ -25,27 +25,15 @@ WAITS, HOLDS = "cluster: waiting for ", "cluster: holds "
 between the two no limit on its time runs.
 """
 
-STEP = "TOMRL_STEP "
-"""How the line begins by which a job tells of a finished step."""
+STEP, SAVED, NOTE = "TOMRL_STEP ", "TOMRL_SAVED ", "TOMRL_NOTE "
+"""How the lines begin by which a job tells of a finished step, of the step that another attempt
+would go on from, and of anything else.
+"""
 
 NODE_MINUTES = "TOMRL_NODE_MINUTES"
 """In the environment: how long a job waits for nodes that are started for it."""
 
 Status = Literal["succeeded", "failed", "stalled", "timed_out", "stopped"]
-
-
-class RuntimeEnvironment(TypedDict):
-    """The part of Ray's ``runtime_env`` that jobs use."""
-
-    working_dir: str
-    env_vars: dict[str, str]
-
-
-class Taken(TypedDict, total=False):
-    """What a job's command takes, by Ray's names."""
-
-    entrypoint_num_gpus: float
-    entrypoint_num_cpus: int
 
 
 def node_minutes(environment: Mapping[str, str]) -> float:
@@ -95,6 +83,7 @@ class Job:
         start_limit: The same between its accelerators and its first step, if that is less.
         retries: How many attempts after a failed, lost or hung one may fail in a row without
             saving anything new.
+        progress: How its lines of progress begin; until the first of them, every line is progress.
     """
 
     name: str
@@ -111,6 +100,7 @@ class Job:
     helper_cpus: int = 0
     rank_cpus: int = 0
     retries: int = 0
+    progress: str = STEP
 
     @property
     def identity(self) -> str:
@@ -127,22 +117,6 @@ class Job:
     def queues(self) -> bool:
         """Whether Ray begins the command only when there is room; else it is on the head."""
         return bool(self.own_gpus or self.own_cpus)
-
-    @property
-    def takes(self) -> Taken:
-        """What it takes, as Ray is told."""
-        if self.queues:
-            return {"entrypoint_num_gpus": self.own_gpus, "entrypoint_num_cpus": self.own_cpus}
-        return {}
-
-    @property
-    def runtime_environment(self) -> RuntimeEnvironment:
-        """Ray's ``runtime_env``: the uploaded folder and the variables.
-
-        Packages come with the cluster's own image: Ray's ``image_uri`` cannot be combined with an
-        uploaded folder.
-        """
-        return {"working_dir": str(self.folder), "env_vars": dict(self.environment)}
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,10 @@ from pipeline.base.errors import UserError
 from pipeline.config.params import TrainedCell
 from pipeline.formats.records import Record
 from pipeline.formats.weights import WeightsFolder
-from pipeline.ops.cluster.job import USER_ERROR_LINE, USER_ERROR_STATUS
+from pipeline.ops.cluster.job import NOTE, USER_ERROR_LINE, USER_ERROR_STATUS
 
-SAVED, NOTE = "TOMRL_SAVED ", "TOMRL_NOTE "
 RESULT = "TOMRL_RESULT "
-"""How the lines begin, beside `STEP`, by which a job speaks to its stage: the step that another
-attempt would go on from, a remark, and the digest of the result.
-"""
+"""How the line begins by which a job tells its stage the digest of the result."""
 
 SPEC = "job.json"
 """What the job is to do, in the folder that is uploaded."""

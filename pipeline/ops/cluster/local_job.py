@@ -11,8 +11,8 @@ import signal
 from pathlib import Path
 
 from pipeline.ops.cluster.attempts import JobAttempt, train_once
-from pipeline.ops.cluster.job import STEP
-from pipeline.ops.cluster.job_lines import SAVED, SPEC, TrainingSpec, say, work_off
+from pipeline.ops.cluster.job import SAVED, STEP
+from pipeline.ops.cluster.job_lines import SPEC, TrainingSpec, say, work_off
 from pipeline.train.contract import History, Outcome
 from pipeline.train.local_run import LocalRun
 

@@ -12,8 +12,8 @@ import pipeline
 from pipeline.base.errors import UserError
 from pipeline.formats.files import remove, replacing
 from pipeline.formats.weights import WeightsFolder
-from pipeline.ops.cluster.job import STEP, Diagnosis, Job
-from pipeline.ops.cluster.job_lines import NOTE, OUTCOME, RESULT, SAVED, SPEC, TrainingSpec
+from pipeline.ops.cluster.job import NOTE, SAVED, STEP, Diagnosis, Job
+from pipeline.ops.cluster.job_lines import OUTCOME, RESULT, SPEC, TrainingSpec
 from pipeline.ops.cluster.run import run_job
 from pipeline.train.contract import History, Outcome, Step
 
@@ -46,16 +46,10 @@ class TrainingJob:
         folder, log, key = self.work / "job", self.work / "job.log", self.spec.key
         self.work.mkdir(parents=True, exist_ok=True)
         _write_folder(folder, self.spec, self.inputs)
-        saved = _Saved()
         with log.open("a", encoding="utf-8") as file:
             heard = _Heard(key, file, report)
-            outcome = run_job(
-                self.job_of(folder),
-                on_line=heard,
-                is_progress=_Progress(),
-                is_saved=saved,
-                judge=lambda lines: self.judge(lines, saved.last > 0 or heard.stepped),
-            )
+            job = self.job_of(folder)
+            outcome = run_job(job, heard, lambda lines: self.judge(lines, heard.stepped))
         if outcome.status != "succeeded" or not heard.digest:
             raise outcome.error(
                 f"cell {key}",
@@ -103,47 +97,18 @@ class _Heard:
     report: Callable[[History], None]
     history: History = field(default_factory=History)
     digest: str = ""
+    stepped: bool = False
 
     def __call__(self, line: str) -> None:
         if line.startswith(STEP):
             self.history = self.history.adding(Step.from_line(line.removeprefix(STEP)))
             self.report(self.history)
+            self.stepped |= self.history.last.step > 0
+        elif line.startswith(SAVED):
+            self.stepped = True  # in an attempt before
         elif line.startswith(RESULT):
             self.digest = line.removeprefix(RESULT).strip()
         elif line.startswith((NOTE, "cluster: ")):
             print(f"train {self.key}: {line.removeprefix(NOTE)}", flush=True)
         self.file.write(f"{line}\n")
         self.file.flush()
-
-    @property
-    def stepped(self) -> bool:
-        return any(each.step > 0 for each in self.history.steps)
-
-
-class _Saved:
-    """Says whether a line tells of a checkpoint that is newer than all before it."""
-
-    def __init__(self) -> None:
-        self.last = 0
-
-    def __call__(self, line: str) -> bool:
-        step = int(line.removeprefix(SAVED)) if line.startswith(SAVED) else 0
-        is_newer, self.last = step > self.last, max(step, self.last)
-        return is_newer
-
-
-class _Progress:
-    """Says whether a line is progress: every line until the first step, then steps and remarks.
-
-    verl can hang and go on to print; before its first step it says little else than what it does.
-    """
-
-    def __init__(self) -> None:
-        self._training = False
-
-    def __call__(self, line: str) -> bool:
-        if line.startswith("cluster: "):
-            self._training = False  # a new attempt starts from its last checkpoint
-        if line.startswith(STEP):
-            self._training = True
-        return not self._training or line.startswith((STEP, NOTE))

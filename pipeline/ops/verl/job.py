@@ -31,8 +31,8 @@ from pipeline.formats.files import AppendedLines, read_json, remove, replacing, 
 from pipeline.formats.provenance import GRADING, MODEL, installed
 from pipeline.model.manifest import StoredModel
 from pipeline.ops.cluster.attempts import train_once
-from pipeline.ops.cluster.job import STEP
-from pipeline.ops.cluster.job_lines import NOTE, SAVED, SPEC, say, work_off
+from pipeline.ops.cluster.job import NOTE, SAVED, STEP
+from pipeline.ops.cluster.job_lines import SPEC, say, work_off
 from pipeline.ops.cluster.reserve import reserved
 from pipeline.ops.verl import checkpoints
 from pipeline.ops.verl.attention import described, flash_is_installed

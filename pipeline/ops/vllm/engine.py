@@ -241,11 +241,7 @@ class OnCluster:
         """Run the worker of a folder to its end."""
         from pipeline.ops.cluster.run import run_job
 
-        outcome = run_job(
-            self.job(job),
-            on_line=hear,
-            is_progress=lambda line: line.startswith(vllm_worker.DONE),
-        )
+        outcome = run_job(self.job(job), hear)
         if outcome.status != "succeeded":
             raise outcome.error("engine vllm")
 
@@ -264,6 +260,7 @@ class OnCluster:
             stall_limit=3600,
             environment=_ANYWHERE,
             retries=2,
+            progress=vllm_worker.DONE,
         )
 
 

@@ -11,7 +11,7 @@ from transformers import AutoConfig
 
 from pipeline.base.errors import UserError
 from pipeline.model.weights import save_model
-from pipeline.ops.cluster.job_lines import NOTE
+from pipeline.ops.cluster.job import NOTE
 from pipeline.ops.verl.attention import described, flash_of_jobs
 from pipeline.ops.verl.job import VerlAttempt
 from pipeline.ops.verl.layout import State

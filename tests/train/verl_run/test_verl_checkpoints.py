@@ -17,7 +17,7 @@ from pipeline.config.models import TinySize
 from pipeline.formats.files import read_json, write_json
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import WEIGHTS, load_model, save_model, weights_of
-from pipeline.ops.cluster.job_lines import SAVED
+from pipeline.ops.cluster.job import SAVED
 from pipeline.ops.planning.disk import weights
 from pipeline.ops.verl.checkpoints import (
     best_saved,
