@@ -20,7 +20,6 @@ from pipeline.ops.driver.checkout import find_root, params_of
 
 if TYPE_CHECKING:
     from pipeline.ops.planning.cluster import ClusterFile
-    from pipeline.ops.planning.phases import Phases
     from pipeline.ops.planning.study import StudyPlan
 
 _SHOWN_CELLS = 100
@@ -163,20 +162,11 @@ def _show(found: StudyPlan, study: str) -> None:
     console = Terminal()
     several = len(found.cluster.pools) > 1
     chained = any(cell.plan.of is not None for cell in found.cells)
-    phased = any(cell.main.phases is not None for cell in found.cells)
     names = ["cell", *(["after"] if chained else []), *(["pool"] if several else [])]
     table = make_table(
         f"{study} on {found.cluster.describe()}",
         tuple(names),
-        (
-            "takes",
-            "GiB each",
-            "train",
-            *(["by phases"] if phased else []),
-            "evaluate",
-            "$",
-            "disk GB",
-        ),
+        ("takes", "GiB each", "train", "evaluate", "$", "disk GB"),
     )
     for cell in found.cells[:_SHOWN_CELLS]:
         asked = sum(value for name, value in cell.hours.items() if name != "train")
@@ -188,7 +178,6 @@ def _show(found: StudyPlan, study: str) -> None:
             str(cell.main.gpus),
             f"{cell.main.memory / GIB:.1f}",
             "-" if trained is None else _time(trained),
-            *([_phases(cell.main.phases)] if phased else []),
             _time(asked),
             f"{found.cost_of(cell):.0f}",
             f"{cell.plan.kept / 1e9:.1f}",
@@ -200,12 +189,13 @@ def _show(found: StudyPlan, study: str) -> None:
         console.say(
             "*: at least one stage was measured on this checkout; estimates are scaled to it"
         )
-    if phased:
+    on_cores = [found.cluster.pools[cell.pool].accelerator == "cpu" for cell in found.cells]
+    if not all(on_cores):
         console.say(
-            "train: scaled from the 12 hours that one paper states for 7B on 4 x a100-80. By "
-            "phases: prefill + decode + update, from the data sheets' peaks"
+            "Hours on accelerators are scaled from the 12 that one paper states for 7B on "
+            "4 x a100-80"
         )
-    if any(found.cluster.pools[cell.pool].accelerator == "cpu" for cell in found.cells):
+    if any(on_cores):
         console.say(
             "On cores, hours of tiny models are scaled from the steps of study mini, measured on "
             f"a core of an AMD EPYC. Others assume {TERAFLOPS['cpu'] * 1000:.0f} GFLOP/s per core "
@@ -235,13 +225,6 @@ def _sentence(found: StudyPlan) -> str:
 def _write_cost(found: StudyPlan) -> str:
     price = found.cluster.write_price
     return f", {price * found.written_gb:,.0f} dollars at {price:g} a GB" if price else ""
-
-
-def _phases(found: Phases | None) -> str:
-    if found is None:
-        return "-"
-    parts = " + ".join(_time(hours) for hours in (found.prefill, found.decode, found.update))
-    return f"{_time(found.sum)} ({parts})"
 
 
 def _time(hours: float) -> str:

@@ -18,8 +18,7 @@ from pipeline.config.study_files import find_study
 from pipeline.config.training import Lora
 from pipeline.ops.planning.cluster import ASSUMED, ClusterFile, Pool
 from pipeline.ops.planning.disk import while_training
-from pipeline.ops.planning.hours import PUBLISHED_HOURS, SHARE, Lengths, TrainingWork
-from pipeline.ops.planning.phases import OF_ARITHMETIC, OF_MEMORY, phases
+from pipeline.ops.planning.hours import PUBLISHED_HOURS, SHARE
 from pipeline.ops.planning.study import StudyPlan, plan_study
 from pipeline.ops.vllm.replica import replica_gpus
 from pipeline.train.shapes import PUBLISHED, QWEN25
@@ -266,31 +265,3 @@ def test_a_pool_says_what_its_cards_hold(tmp_path: Path) -> None:
         planned(
             "smol", ClusterFile(pools={"own": named.model_copy(update={"memory": 1})}), tmp_path
         )
-
-
-def test_phases_follow_the_data_sheets() -> None:
-    shape = QWEN25["7B"]
-    run = TrainingWork(
-        steps=10, prompts=8, group=16, lengths=Lengths(512, 256), asked=0, shares=False
-    )
-    found = phases(shape, run, gpus=4, speed=312e12, bandwidth=2.0e12)
-    tokens = 8 * 16 * (512 + 256)
-    arithmetic = 4 * 312e12 * OF_ARITHMETIC * 3600
-    assert found.prefill == pytest.approx(10 * 2 * shape.parameters * 8 * 512 / arithmetic)
-    assert found.update == pytest.approx(10 * 12 * shape.parameters * tokens / arithmetic)
-    weights = 10 * 256 * 2 * shape.parameters / (2.0e12 * OF_MEMORY) / 3600
-    assert weights < found.decode < 1.2 * weights  # the rest is read of keys and values
-    twice = phases(shape, run, gpus=4, speed=312e12, bandwidth=4.0e12)
-    assert twice.decode == pytest.approx(found.decode / 2)
-    assert twice.sum < found.sum
-    given = replace(run, samples=False, group=1)
-    assert phases(shape, given, 4, 312e12, 2.0e12).decode == 0
-
-
-def test_both_estimates_are_printed_where_there_are_accelerators() -> None:
-    trained = [c for c in read("--study", "tom-rl")["cells"] if c["train_phases"]]
-    assert len(trained) == 5
-    assert set(trained[0]["train_phases"]) == {"prefill", "decode", "update"}
-    shown = " ".join(run("--study", "tom-rl").split())
-    assert "By phases: prefill + decode + update" in shown
-    assert all(cell["train_phases"] is None for cell in read("--study", "mini")["cells"])

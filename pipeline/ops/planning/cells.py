@@ -23,7 +23,6 @@ from pipeline.ops.planning.hours import (
     PROMPT_TOKENS,
     SHARE,
     Lengths,
-    TrainingWork,
     answer_operations,
     download_hours,
     hours,
@@ -31,7 +30,6 @@ from pipeline.ops.planning.hours import (
     train_operations,
 )
 from pipeline.ops.planning.limits import TIMES
-from pipeline.ops.planning.phases import BANDWIDTH, Phases, phases
 from pipeline.ops.verl.placement import place
 from pipeline.ops.verl.plan import count_rows
 from pipeline.ops.vllm.replica import replica_gpus
@@ -56,14 +54,12 @@ class StagePlan:
         hours: How long it runs.
         memory: Bytes on each accelerator (of a process, on cores).
         measured: Whether the hours were measured on this checkout.
-        phases: Of a training on accelerators, the hours by phases.
     """
 
     gpus: int
     hours: float
     memory: int
     measured: bool = False
-    phases: Phases | None = None
 
     @property
     def work(self) -> float:
@@ -156,11 +152,18 @@ class _Planner:
     def _plan(self, key: str, cell: Cell) -> CellPlan:
         shape = shape_of(_model(self._params, cell))
         trained = cell if isinstance(cell, TrainedCell) else None
-        schedule = self._schedule(trained) if trained else None
+        schedule = None
+        if trained:
+            rows = count_rows(self._params, trained, self._root)
+            schedule = Schedule.of(trained.train, rows)
         kept = len(schedule.keeps(schedule.total)) if schedule and trained and trained.keeps else 0
         asked = list(self._asked(cell, kept))
-        run = self._run(trained, schedule) if trained and schedule else None
-        done = {"train": train_operations(shape, run)} if run else {}
+        done = {}
+        if trained and schedule:
+            data = self._params.dataset[trained.combination]
+            validation = sum(_rows(self._params, part, None) for part in data.validation)
+            run = run_of(trained.train, trained.algorithm, schedule, validation)
+            done["train"] = train_operations(shape, run)
         done["evaluate"] = sum(answer_operations(shape, *each) for each in asked)
         left = sum(disk.responses(answers, lengths.answer) for answers, lengths in asked)
         passing = written = 0
@@ -171,16 +174,11 @@ class _Planner:
             passing = disk.while_training(shape, trained.train, critic=critic)
             saves = sum(map(schedule.saves, range(1, schedule.total + 1)))
             written = saves * disk.checkpoint(shape, trained.train, critic=critic)
-        pools = self._pools(key, cell, shape, done, run)
+        pools = self._pools(key, cell, shape, done)
         return CellPlan(key, None, pools, left, passing, written)
 
     def _pools(
-        self,
-        key: str,
-        cell: Cell,
-        shape: Shape,
-        done: Mapping[str, float],
-        run: TrainingWork | None,
+        self, key: str, cell: Cell, shape: Shape, done: Mapping[str, float]
     ) -> dict[str, dict[str, StagePlan]]:
         """What stages take, from their operations, in each pool where they all fit."""
         found, refused = {}, []
@@ -196,11 +194,6 @@ class _Planner:
             }
             if isinstance(cell, TrainedCell):
                 _check_limit(key, cell, found[name]["train"].hours)
-            if run is not None and pool.accelerator != "cpu":
-                train = found[name]["train"]
-                reach = BANDWIDTH[pool.accelerator]
-                by_phases = phases(shape, run, train.gpus, pool.speed, reach)
-                found[name]["train"] = replace(train, phases=by_phases)
         if not found:
             first = next(iter(done))
             raise UserError(f"{first}@{key} fits in no pool of the cluster. {'; '.join(refused)}")
@@ -228,18 +221,6 @@ class _Planner:
         yield questions * cell.evaluate.samples + some * max(0, kept - 1), lengths
         for name, check in suite.side_checks.items():
             yield self._questions[name], Lengths.within(PROMPT_TOKENS, check.max_new_tokens)
-
-    def _run(self, cell: TrainedCell, schedule: Schedule) -> TrainingWork:
-        asked = self._asked_while_training(cell, schedule)
-        return run_of(cell.train, cell.algorithm, schedule.total, asked)
-
-    def _schedule(self, cell: TrainedCell) -> Schedule:
-        return Schedule.of(cell.train, count_rows(self._params, cell, self._root))
-
-    def _asked_while_training(self, cell: TrainedCell, schedule: Schedule) -> int:
-        data, steps = self._params.dataset[cell.combination], range(schedule.total + 1)
-        validated = sum(_rows(self._params, part, None) for part in data.validation)
-        return validated * sum(map(schedule.validates, steps))
 
     def _place(self, stage: str, cell: Cell, shape: Shape, pool: Pool) -> tuple[int, int]:
         """The accelerators that a stage takes in a pool, and the bytes on each.

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Train
 from pipeline.ops.planning.cluster import TERAFLOPS
+from pipeline.train.schedule import Schedule
 from pipeline.train.shape import Shape
 from pipeline.train.shapes import QWEN25
 
@@ -93,14 +94,16 @@ class TrainingWork:
         return self.prompts * (encoded * self.lengths.prompt + self.group * self.lengths.answer)
 
 
-def run_of(recipe: Train, algorithm: Algorithm, steps: int, asked: int) -> TrainingWork:
-    """The run of a recipe: with so many steps and answers to validations."""
+def run_of(
+    recipe: Train, algorithm: Algorithm, schedule: Schedule, validation: int
+) -> TrainingWork:
+    """The run of a recipe, with so many questions of a validation."""
     return TrainingWork(
-        steps=steps,
+        steps=schedule.total,
         prompts=recipe.prompts_per_step,
         group=recipe.rollouts if algorithm.samples else 1,
         lengths=Lengths.within(recipe.max_prompt_tokens, recipe.max_new_tokens),
-        asked=asked,
+        asked=validation * sum(map(schedule.validates, range(schedule.total + 1))),
         samples=algorithm.samples,
         critic=algorithm.critic is not None,
         recomputes=recipe.backend == "verl" or recipe.gradient_checkpointing,

@@ -34,7 +34,6 @@ def time_limit(
     """
     if cell.train.cluster.time_limit_minutes is not None:
         return 60 * cell.train.cluster.time_limit_minutes
-    questions = validation * sum(map(schedule.validates, range(schedule.total + 1)))
-    run = run_of(cell.train, cell.algorithm, schedule.total, questions)
+    run = run_of(cell.train, cell.algorithm, schedule, validation)
     speed = SHARE * 1e12 * TERAFLOPS[placement.accelerator]
     return max(LEAST, TIMES * 3600 * hours(train_operations(shape, run), placement.ranks, speed))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +131,6 @@ class StudyPlan:
             "gpus": cell.main.gpus,
             "memory_gb": round(cell.main.memory / GIB, 2),
             "hours": {name: round(value, 4) for name, value in cell.hours.items()},
-            "train_phases": None if cell.main.phases is None else asdict(cell.main.phases),
             "gpu_hours": round(cell.gpu_hours, 4),
             "cost": round(self.cost_of(cell), 2),
             "disk_gb": round(cell.plan.kept / 1e9, 3),
