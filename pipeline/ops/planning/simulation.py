@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pipeline.config.params import Params, TrainedCell, before
 from pipeline.ops.planning.cells import StagePlan, has_weights
@@ -63,87 +64,43 @@ def best_fit(free: Sequence[int], nodes: int, each: int) -> list[int]:
     return fits[:nodes] if len(fits) >= nodes else []
 
 
-@dataclass(slots=True)
-class _Driver:
-    """What waits by the room that it takes, what runs, and the clock."""
-
-    tasks: Sequence[Task]
-    cluster: ClusterFile
-    free: dict[str, list[int]]
-    now: float = 0.0
-    ready: dict[tuple[str, int], list[int]] = field(default_factory=dict)
-    running: list[tuple[float, int, list[int], int]] = field(default_factory=list)
-    ended: list[int] = field(default_factory=list)
-    behind: dict[str, list[int]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, tasks: Sequence[Task], cluster: ClusterFile) -> _Driver:
-        free = {name: [pool.gpus] * pool.nodes for name, pool in cluster.pools.items()}
-        driver = cls(tasks, cluster, free, ended=[0] * len(tasks))
-        keys = {task.key for task in tasks}
-        for number, task in enumerate(tasks):
-            if task.of in keys:
-                driver.behind.setdefault(str(task.of), []).append(number)
-            else:
-                driver.wait(number)
-        return driver
-
-    def wait(self, number: int) -> None:
-        """Have the next stage of a cell wait for room."""
-        task = self.tasks[number]
-        stage = task.stages[self.ended[number]]
-        heapq.heappush(self.ready.setdefault((task.pool, stage.gpus), []), number)
-
-    def start(self) -> None:
-        """Start every stage that waits and has room, in the order of the cells."""
-        for number, pool, gpus, nodes in iter(self._next, None):
-            heapq.heappop(self.ready[pool, gpus])
-            each = min(gpus, self.cluster.pools[pool].gpus)
-            for node in nodes:
-                self.free[pool][node] -= each
-            until = self.now + self.tasks[number].stages[self.ended[number]].hours
-            heapq.heappush(self.running, (until, number, nodes, each))
-
-    def _next(self) -> tuple[int, str, int, list[int]] | None:
-        """The first cell that waits and has room, with what it takes, and the nodes for it.
-
-        Up to the size of a node a stage takes one node, beyond it whole ones, as a placement group
-        of Ray that packs each of its parts onto a node does.
-        """
-        sizes = {name: pool.gpus for name, pool in self.cluster.pools.items()}
-        fitting = (
-            (waiting[0], pool, gpus, nodes)
-            for (pool, gpus), waiting in self.ready.items()
-            if waiting
-            and (
-                nodes := best_fit(self.free[pool], -(-gpus // sizes[pool]), min(gpus, sizes[pool]))
-            )
-        )
-        return min(fitting, default=None)
-
-    def end(self) -> None:
-        """Let the stage that ends next end."""
-        self.now, number, nodes, each = heapq.heappop(self.running)
-        task = self.tasks[number]
-        for node in nodes:
-            self.free[task.pool][node] += each
-        self.ended[number] += 1
-        if self.ended[number] == 1:
-            for other in self.behind.get(task.key, ()):
-                self.wait(other)
-        if self.ended[number] < len(task.stages):
-            self.wait(number)
-
-
 def makespan(tasks: Sequence[Task], cluster: ClusterFile) -> float:
     """The hours until the last stage of all cells ends, as the driver starts them.
 
-    A cell's training waits for that of the cell whose weights it takes. Every stage fits into an
-    empty pool.
+    The first cell that waits and has room is started first. A cell's training waits for that of the
+    cell whose weights it takes. Up to the size of a node a stage takes one node, beyond it whole
+    ones, as a placement group of Ray that packs each of its parts onto a node does. Every stage
+    fits into an empty pool.
     """
-    driver = _Driver.of(tasks, cluster)
-    driver.start()
-    while driver.running:
-        driver.end()
-        driver.start()
-    return driver.now
+    free = {name: [pool.gpus] * pool.nodes for name, pool in cluster.pools.items()}
+    keys, behind = {task.key for task in tasks}, defaultdict[str | None, set[int]](set)
+    for number, task in enumerate(tasks):
+        behind[task.of if task.of in keys else None].add(number)
+    waiting, ended, now = behind[None], Counter[int](), 0.0
+    running: list[tuple[float, int, list[int], int]] = []
+    while waiting or running:
+        full: set[tuple[str, int]] = set()
+        for number in sorted(waiting):
+            task = tasks[number]
+            stage, size = task.stages[ended[number]], cluster.pools[task.pool].gpus
+            if (task.pool, stage.gpus) in full:
+                continue
+            each = min(stage.gpus, size)
+            nodes = best_fit(free[task.pool], -(-stage.gpus // size), each)
+            if not nodes:
+                full.add((task.pool, stage.gpus))
+                continue
+            waiting.remove(number)
+            for node in nodes:
+                free[task.pool][node] -= each
+            heapq.heappush(running, (now + stage.hours, number, nodes, each))
+        now, number, nodes, each = heapq.heappop(running)
+        task = tasks[number]
+        for node in nodes:
+            free[task.pool][node] += each
+        ended[number] += 1
+        if ended[number] == 1:
+            waiting |= behind[task.key]
+        if ended[number] < len(task.stages):
+            waiting.add(number)
+    return now
