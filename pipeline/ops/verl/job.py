@@ -15,9 +15,9 @@ import platform
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -141,8 +141,8 @@ class VerlAttempt:
         with reserved(self.spec.placement.nodes, gpus, RANK_CPUS * gpus, shared) as variables:
             if self.trainer is RL:  # its ranks are started by a process on any node
                 settings |= {f"+{_WORKERS}.{name}": value for name, value in variables.items()}
-            verl = Verl(self.trainer.module, as_arguments(settings), variables)
-            self._follow(verl, done)
+            with running(self.trainer.module, settings, variables) as verl:
+                self._follow(verl, done)
 
     def _overrides(self, base: Path, done: int) -> Overrides:
         spec, state = self.spec, self.state
@@ -190,7 +190,7 @@ class VerlAttempt:
             sequences = [_answered(row, tokenizer) for row in found.rows[:_PROBES]]
         write_json(self.state.checkpoints / PROBE, sequences)
 
-    def _follow(self, verl: Verl, done: int) -> None:
+    def _follow(self, verl: subprocess.Popen[bytes], done: int) -> None:
         """Note each step that verl logs, until it ends.
 
         Raises:
@@ -198,23 +198,22 @@ class VerlAttempt:
             RuntimeError: If it failed; the stage reads in the log why.
         """
         log, losses = AppendedLines(self.state.log), dict[int, float]()
-        with verl:
-            running = True
-            while running:
-                running = verl.wait(_POLL_SECONDS)
-                for logged in map(LoggedStep.model_validate, log.new()):
-                    if CHECKED_LOSS in logged.data:  # of imitation, after its step's own row
-                        losses[logged.step] = logged.figures.get(CHECKED_LOSS, math.nan)
-                    elif logged.step > done or not self.journal.history.steps:
-                        self._note(logged)
-                checkpoints.complete(self.state, losses)
-                self._look_at_saved()
+        while verl.returncode is None:
+            with suppress(subprocess.TimeoutExpired):
+                verl.wait(_POLL_SECONDS)
+            for logged in map(LoggedStep.model_validate, log.new()):
+                if CHECKED_LOSS in logged.data:  # of imitation, after its step's own row
+                    losses[logged.step] = logged.figures.get(CHECKED_LOSS, math.nan)
+                elif logged.step > done or not self.journal.history.steps:
+                    self._note(logged)
+            checkpoints.complete(self.state, losses)
+            self._look_at_saved()
         self.state.check()  # a job that was overtaken says that, not how its verl ended
         steps = self.journal.history.steps
         reached = steps[-1].step if steps else 0
-        if verl.status == 0 and reached == self.total:
+        if verl.returncode == 0 and reached == self.total:
             return
-        raise RuntimeError(f"verl ended with status {verl.status} after step {reached}")
+        raise RuntimeError(f"verl ended with status {verl.returncode} after step {reached}")
 
     def _note(self, logged: LoggedStep) -> None:
         validation = self.spec.validation
@@ -319,47 +318,22 @@ class VerlAttempt:
         return checkpoints.verify(folder, self.state, step, self.recipe.precision)
 
 
-class Verl:
-    """A trainer of verl as a child process; what it prints is passed on."""
-
-    def __init__(self, module: str, arguments: list[str], variables: Mapping[str, str]) -> None:
-        self._command = [sys.executable, "-m", module, *arguments]
-        self._variables = variables
-        self.status: int | None = None
-
-    def __enter__(self) -> Verl:
-        self._process = subprocess.Popen(
-            self._command,
-            env={**os.environ, **self._variables},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            preexec_fn=_die_with_parent,
-        )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._reader.join(timeout=5)
-
-    def wait(self, seconds: float) -> bool:
-        """Whether it still runs after at most so many seconds."""
-        try:
-            self.status = self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return True
-        self._reader.join(timeout=5)
-        return False
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            sys.stdout.write(line.rstrip("\n") + "\n")  # a killed one ends in mid-line
-            sys.stdout.flush()
+@contextmanager
+def running(
+    module: str, settings: Overrides, variables: Mapping[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a trainer of verl as a child process, which prints where this one does."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *as_arguments(settings)],
+        env={**os.environ, **variables},
+        stderr=subprocess.STDOUT,
+        preexec_fn=_die_with_parent,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def check_engine() -> None:
