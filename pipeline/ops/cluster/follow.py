@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import queue
 import re
 import threading
@@ -214,9 +213,6 @@ def follow(
         job: What was submitted.
         clock: The time that it has left.
         on_line: Called with each line, in order.
-
-    Raises:
-        TransientError: If the cluster is a private head that has ended.
     """
     last: deque[str] = deque(maxlen=LAST_LINES)
     heard = told = time.monotonic()
@@ -245,7 +241,6 @@ def follow(
                 return _ended(client, submission, last)
             if silent > LOST_SECONDS:
                 pass_on(log.lines(0.0))
-                client.check_lives()
                 return JobEnd("lost", None, _with_log(f"no answer for {silent:.0f} s", last))
             now = time.monotonic()
             if status == JobStatus.PENDING:
@@ -269,8 +264,6 @@ def _statuses(
 ) -> Iterator[tuple[JobStatus | None, float]]:
     """Yield the status (None: no answer) and the seconds since the last answer, each poll.
 
-    Of a head of this process that has ended no answer is awaited.
-
     A cluster that answers but does not know the submission has lost it with its head: the status
     is then ``FAILED``.
     """
@@ -281,8 +274,6 @@ def _statuses(
             answered = time.monotonic()
         except REQUEST_ERRORS as error:
             status = JobStatus.FAILED if _unknown(submission, error) else None
-            if not client.place.lives():
-                answered = -math.inf
         yield status, time.monotonic() - answered
         polled = time.monotonic()
         while time.monotonic() - polled < POLL_SECONDS:
@@ -321,8 +312,7 @@ def stop(client: Client, submission: str) -> None:
     """Ask the cluster to stop a submission and wait until it has ended.
 
     The cluster signals the job's processes and kills those that are left 3 s later. Requests that
-    fail are repeated. Returns as well when the submission is unknown, its head has ended, or nobody
-    answers in time.
+    fail are repeated. Returns as well when the submission is unknown, or nobody answers in time.
     """
     deadline = time.monotonic() + STOP_SECONDS
     asked = False
@@ -334,6 +324,6 @@ def stop(client: Client, submission: str) -> None:
             if client.get_job_status(submission).is_terminal():
                 return
         except REQUEST_ERRORS as error:
-            if _unknown(submission, error) or not client.place.lives():
+            if _unknown(submission, error):
                 return
         time.sleep(0.3)
