@@ -66,11 +66,6 @@ def test_nobody_answers(refusal: Callable[..., str]) -> None:
     assert "Connection refused" in message and "password" not in message
 
 
-def test_a_host_that_does_not_exist(refusal: Callable[..., str]) -> None:
-    message = refusal(RAY_ADDRESS="http://gpu-head.invalid:8265")
-    assert "RAY_ADDRESS=http://gpu-head.invalid:8265: no Ray dashboard answers there" in message
-
-
 def test_a_server_that_accepts_and_says_nothing(
     refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,7 +75,7 @@ def test_a_server_that_accepts_and_says_nothing(
     assert "(no answer within 0.5 s)" in message
 
 
-@pytest.mark.parametrize(("status", "body"), [(404, "not here"), (200, "<html>"), (200, "[]")])
+@pytest.mark.parametrize(("status", "body"), [(404, "not here"), (200, "[]")])
 def test_something_else_answers(refusal: Callable[..., str], status: int, body: str) -> None:
     with _server(status, body) as url:
         message = refusal(RAY_ADDRESS=url)

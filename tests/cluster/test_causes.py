@@ -106,18 +106,6 @@ def test_a_node_is_lost_in_several_words(line: str) -> None:
     assert verdict and (verdict.cause, verdict.again) == ("lost node", True)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "RuntimeError: The NVIDIA driver on your system is too old (found version 12020).",
-        "RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda'",
-    ],
-)
-def test_a_node_does_not_fit_in_several_words(line: str) -> None:
-    verdict = judge([line], CELL, stepped=True)
-    assert verdict and (verdict.cause, verdict.again) == ("unfit node", False)
-
-
 @pytest.mark.parametrize("stepped", [True, False])
 @pytest.mark.parametrize("name", SAID)
 def test_a_cause_is_recognised_by_what_was_said(name: str, stepped: bool) -> None:

@@ -224,12 +224,6 @@ def test_no_field_of_the_recipe_is_ignored(field: str) -> None:
         assert after != before
 
 
-@pytest.mark.parametrize("field", ["aggregation", "updates_per_batch", "temperature", "checkpoint"])
-def test_what_verls_trainer_cannot_do_is_refused(field: str) -> None:
-    with pytest.raises(UserError, match=f"train.{field}: found {CHANGED[field]}; allowed with sft"):
-        settings(**{field: CHANGED[field]})
-
-
 @pytest.mark.parametrize("gpus", [1, 2, 4])
 def test_a_batch_is_shared_out_whole(gpus: int) -> None:
     chosen = recipe(precision="bfloat16", cluster=Cluster(gpus=gpus))

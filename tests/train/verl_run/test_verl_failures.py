@@ -11,12 +11,9 @@ from pipeline.config.training import Cluster
 from pipeline.ops.verl.failures import circumstances, judge
 from pipeline.ops.verl.job import check_finite
 from pipeline.ops.verl.placement import place
-from pipeline.train.accelerators import GIB
 from pipeline.train.contract import Step
 from pipeline.train.shape import Shape
-from pipeline.train.shapes import QWEN25
 from tests.train.tiny import RECIPE
-from tests.train.verl.verl_cells import cell
 
 # Lines as torch, vLLM, Ray and verl print them.
 CUDA = (
@@ -70,19 +67,6 @@ def test_a_failure_names_what_to_change(
     for part in parts:
         assert part in said.message
     assert "\x1b" not in said.message and "\n" not in said.message
-
-
-def test_memory_that_is_out_is_set_beside_what_was_planned() -> None:
-    chosen = cell(precision="bfloat16")
-    placement = place(QWEN25["7B"], chosen.train, chosen.algorithm, Cluster(gpus=4))
-    assert placement.capacity is not None
-    found = judge([CUDA], circumstances("a", placement, "/state"), stepped=False)
-    update, scoring, sampling = (f"{each / GIB:.1f}" for each in placement.peaks.values())
-    assert found and found.cause == "accelerator memory"
-    assert (
-        f"planned for each were {update} in update, {scoring} in scoring, {sampling} in sampling, "
-        f"of {placement.capacity / GIB:.1f} GiB. Raise cells.a.train.cluster.gpus (now 4)"
-    ) in found.message
 
 
 def watchdog(prefix: str, rank: int, milliseconds: int) -> str:
@@ -155,10 +139,6 @@ def test_a_step_that_is_no_number_ends_the_job(
         check_finite(Step(step=3, metrics=metrics, timing={}, at=0.0))
     found = judge([f"RuntimeError: {ended.value}"], where, stepped=True)
     assert found and not found.again and "Lower cells.a.train.learning_rate" in found.message
-
-
-def test_a_step_without_updates_is_one() -> None:
-    check_finite(Step(step=0, metrics={"validation_accuracy": 0.5}, timing={}, at=0.0))
 
 
 def test_what_announces_the_last_lines_is_not_said_without_them(where: dict[str, object]) -> None:
