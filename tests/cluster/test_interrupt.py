@@ -130,7 +130,6 @@ def test_a_private_head_is_taken_down_after_the_job(
     make_job: MakeJob, heard: Heard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TOMRL_ENGINE_PYTHON", sys.executable)
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("TMPDIR", str(tmp_path / ("long" * LONGEST_FOLDER)))
     Path(os.environ["TMPDIR"]).mkdir()
     monkeypatch.setattr(tempfile, "tempdir", None)

@@ -51,17 +51,9 @@ class Address:
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
-    @property
-    def proxies(self) -> dict[str, str] | None:
-        """What keeps requests to this machine away from a configured proxy."""
-        local = urlsplit(self.url).hostname in ("127.0.0.1", "localhost", "::1")
-        return {"http": "", "https": "", "all": ""} if local else None
-
     def get(self, path: str, seconds: float) -> requests.Response:
         """Send one request."""
-        return requests.get(
-            f"{self.url}{path}", headers=self.headers, proxies=self.proxies, timeout=seconds
-        )
+        return requests.get(f"{self.url}{path}", headers=self.headers, timeout=seconds)
 
     def __str__(self) -> str:
         if self.origin not in ADDRESS_VARIABLES:
@@ -127,8 +119,8 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         super().__init__(address.url, headers=address.headers)
 
     def _do_request(self, method: str, endpoint: str, **options: object) -> requests.Response:
-        limits = {"timeout": REQUEST_SECONDS, "proxies": self.place.proxies}
-        answer: requests.Response = super()._do_request(method, endpoint, **limits, **options)
+        options["timeout"] = REQUEST_SECONDS
+        answer: requests.Response = super()._do_request(method, endpoint, **options)
         return answer
 
     def submit(self, job: Job, submission: str) -> None:

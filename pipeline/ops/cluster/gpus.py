@@ -63,7 +63,6 @@ def leased(
     most: int,
     environment: Mapping[str, str],
     say: Callable[[str], None],
-    deadline: float = float("inf"),
 ) -> Iterator[Leased]:
     """Hold some accelerators of this machine; wait for others to end while too few are free.
 
@@ -72,7 +71,6 @@ def leased(
         most: How many may be taken.
         environment: Says which there are.
         say: Called with what is waited for.
-        deadline: When waiting ends, on the monotonic clock; then what is free is taken.
     """
     names = visible(environment)
     folder = Path(tempfile.gettempdir()) / f"tomrl-gpus-{os.getuid()}"
@@ -88,7 +86,7 @@ def leased(
                 except BlockingIOError:
                     continue
                 found[device] = handle
-            if len(found) >= min(least, len(names)) or time.monotonic() > deadline:
+            if len(found) >= min(least, len(names)):
                 places = map(list(names).index, found)
                 yield Leased(tuple(found), tuple(places), tuple(found.values()))
                 return

@@ -30,7 +30,6 @@ CLOSE_SECONDS = 30.0
 LONGEST_FOLDER = 30
 # Ray replaces 127.0.0.1 by the machine's outward address, where it would then listen.
 NODE_ADDRESS = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"
-LOCAL_ADDRESSES = ("127.0.0.1", "127.0.0.2", "localhost")
 
 
 class Offer(NamedTuple):
@@ -83,10 +82,7 @@ def engine_environment(python: Path, environment: Mapping[str, str]) -> dict[str
     """An environment in which ``python`` is the engine's and no other cluster is named."""
     kept = {name: text for name, text in environment.items() if name not in ADDRESS_VARIABLES}
     path = os.pathsep.join([str(python.parent), environment.get("PATH", os.defpath)])
-    changed = {"PATH": path, "RAY_USAGE_STATS_ENABLED": "0"}
-    for name in ("no_proxy", "NO_PROXY"):  # Ray's own processes talk to each other over HTTP
-        changed[name] = ",".join(filter(None, [environment.get(name), *LOCAL_ADDRESSES]))
-    return {**kept, **changed}
+    return {**kept, "PATH": path, "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 @contextmanager
