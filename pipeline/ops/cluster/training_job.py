@@ -3,52 +3,85 @@
 from __future__ import annotations
 
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from transformers import AutoConfig, AutoTokenizer
+
 import pipeline
 from pipeline.base.errors import UserError
+from pipeline.config.params import TrainedCell
 from pipeline.formats.files import remove, replacing
-from pipeline.formats.weights import WeightsFolder
+from pipeline.model.manifest import resolve
 from pipeline.ops.cluster.job import NOTE, SAVED, STEP, Diagnosis, Job
 from pipeline.ops.cluster.job_lines import OUTCOME, RESULT, SPEC, TrainingSpec
 from pipeline.ops.cluster.run import run_job
+from pipeline.stages.common import CellStage
+from pipeline.stages.training import Settings, say_left_out
+from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Outcome, Step
-
-Judge = Callable[[Sequence[str], bool], Diagnosis | None]
-"""Says what is to be done about a failed attempt, from its last lines and whether it stepped."""
+from pipeline.train.data import CellRows
 
 
-@dataclass
-class TrainingJob:
-    """A job that trains a cell.
+class JobTraining(ABC):
+    """A run of a cell through a Ray job; see :class:`pipeline.stages.training.Training`.
 
     Attributes:
-        spec: What it is to do.
+        base: Folder of the model that the cell starts from.
+        start: The folder of the stage that left it.
         inputs: Folder of the datasets.
-        work: Of the stage; takes what is uploaded, and all that the job says.
-        weights: Receives the trained models.
-        job_of: From the folder that is uploaded to the job.
-        judge: Judges its failures.
+        rows: Their content, as the cell trains on it.
+        config: Of the model.
+        spec: What the job is to do.
+
+    Args:
+        own: The stage of the cell.
+        cell: A trained cell.
     """
 
-    spec: TrainingSpec
-    inputs: Path
+    lengthens = False
+    made_from: Settings
     work: Path
-    weights: WeightsFolder
-    job_of: Callable[[Path], Job]
-    judge: Judge = lambda lines, stepped: None
+    total: int
+    spec: TrainingSpec
+
+    def __init__(self, own: CellStage, cell: TrainedCell) -> None:
+        self.own, self.cell, stage = own, cell, own.stage
+        self.start, self.inputs = stage.start_of(cell), stage.root / cell.inputs
+        self.base = resolve(stage.root / cell.base, self.start, cell.model)
+        self.config = AutoConfig.from_pretrained(self.base, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(self.base, local_files_only=True)
+        self.rows = CellRows.load(self.inputs, tokenizer, cell)
+        check_fit(
+            self.config, tokenizer, self.rows.read.rows, self.rows.validation.rows, cell.train
+        )
+        say_left_out(own.key, self.rows, cell)
+        self.skipped = self.rows.train.skipped
+
+    @abstractmethod
+    def job(self, folder: Path) -> Job:
+        """The job to which a folder is uploaded."""
+
+    def judge(self, lines: Sequence[str], stepped: bool) -> Diagnosis | None:
+        """What is to be done about a failed attempt.
+
+        Args:
+            lines: Its last lines.
+            stepped: Whether the run has made a step, in this attempt or before it.
+        """
+        return None
 
     def run(self, report: Callable[[History], None]) -> Outcome:
         """Train; see :class:`pipeline.stages.training.Training`."""
-        folder, log, key = self.work / "job", self.work / "job.log", self.spec.key
+        folder, log, key = self.work / "job", self.work / "job.log", self.own.key
         self.work.mkdir(parents=True, exist_ok=True)
         _write_folder(folder, self.spec, self.inputs)
         with log.open("a", encoding="utf-8") as file:
             heard = _Heard(key, file, report)
-            job = self.job_of(folder)
+            job = self.job(folder)
             outcome = run_job(job, heard, lambda lines: self.judge(lines, heard.stepped))
         if outcome.status != "succeeded" or not heard.digest:
             raise outcome.error(
@@ -66,13 +99,13 @@ class TrainingJob:
         kept = self.spec.kept
         if not (kept.root / digest).is_dir():
             raise UserError(
-                f"cell {self.spec.key}: the job has kept its models in {kept.root} on its node, "
+                f"cell {self.own.key}: the job has kept its models in {kept.root} on its node, "
                 "which this machine does not see: the checkout must lie in a folder that this "
                 "machine and every node of the cluster see under the same path"
             )
         outcome = Outcome.read(kept.get(digest) / OUTCOME, kept.made_by)
         for model in outcome.models:
-            self.weights.share(kept, model.digest)
+            self.own.weights.share(kept, model.digest)
         return outcome
 
 

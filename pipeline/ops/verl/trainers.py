@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from pipeline.config.algorithms import Algorithm, Sft
 from pipeline.config.params import TrainedCell
-from pipeline.config.training import Train
-from pipeline.ops.verl.overrides import JobPaths, Overrides, check_expressible, verl_overrides
+from pipeline.ops.verl.overrides import JobPaths, Overrides, verl_overrides
 from pipeline.ops.verl.placement import Placement
-from pipeline.ops.verl.sft_overrides import check_imitable, sft_overrides
+from pipeline.ops.verl.sft_overrides import sft_overrides
 
 
 @dataclass(frozen=True)
@@ -37,15 +36,3 @@ IMITATION = Trainer("verl.trainer.sft_trainer_ray", "sft_trainer_engine", ("mode
 
 def trainer_of(algorithm: Algorithm) -> Trainer:
     return IMITATION if isinstance(algorithm, Sft) else RL
-
-
-def check_trainable(recipe: Train, algorithm: Algorithm) -> None:
-    """Check that verl can do what a recipe asks for.
-
-    Raises:
-        UserError: If it cannot; says which field to change.
-    """
-    if isinstance(algorithm, Sft):
-        check_imitable(recipe, algorithm)
-    else:
-        check_expressible(recipe, algorithm)

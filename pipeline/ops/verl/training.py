@@ -7,28 +7,23 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-from transformers import AutoConfig, AutoTokenizer
 
 from pipeline.config.lookup import lookup
 from pipeline.config.params import TrainedCell
-from pipeline.model.manifest import resolve
 from pipeline.ops.cluster.attempts import attempts_folder
 from pipeline.ops.cluster.job import NODE_MINUTES, Diagnosis, Job
-from pipeline.ops.cluster.training_job import TrainingJob
+from pipeline.ops.cluster.training_job import JobTraining
 from pipeline.ops.planning.limits import time_limit
 from pipeline.ops.verl.failures import circumstances, judge
 from pipeline.ops.verl.overrides import planned
 from pipeline.ops.verl.placement import place
+from pipeline.ops.verl.plan import PATHS
 from pipeline.ops.verl.spec import HELPER_CPUS, RANK_CPUS, JobSpec
-from pipeline.ops.verl.trainers import check_trainable
+from pipeline.ops.verl.trainers import trainer_of
 from pipeline.stages.common import CellStage, input_digest
-from pipeline.stages.training import Settings, say_left_out
-from pipeline.train.checks import check_fit
-from pipeline.train.contract import History, Outcome
-from pipeline.train.data import CellRows
+from pipeline.stages.training import Settings
 from pipeline.train.schedule import Schedule
 from pipeline.train.shapes import shape_of
 
@@ -41,73 +36,49 @@ _MADE_BY = {"algorithm", "seed", "train", "keeps"}
 _PATIENCE = {"time_limit_minutes", "stall_minutes", "retries"}
 
 
-class VerlTraining:
-    """A run of verl through a Ray job.
+class VerlTraining(JobTraining):
+    """A run of verl through a Ray job."""
 
-    Args:
-        own: The stage of the cell.
-        cell: A trained cell.
-    """
+    spec: JobSpec
 
     def __init__(self, own: CellStage, cell: TrainedCell) -> None:
-        recipe, stage = cell.train, own.stage
-        self._own, self._cell, self._recipe = own, cell, recipe
-        check_trainable(recipe, cell.algorithm)
-        base, inputs = stage.root / cell.base, stage.root / cell.inputs
-        start = stage.start_of(cell)
-        folder = resolve(base, start, cell.model)
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        rows = CellRows.load(inputs, tokenizer, cell)
-        config = AutoConfig.from_pretrained(folder, local_files_only=True)
-        check_fit(config, tokenizer, rows.read.rows, rows.validation.rows, recipe)
-        say_left_out(own.key, rows, cell)
-        self._inputs, self.skipped = inputs, rows.train.skipped
-        self.total, _ = planned(recipe, len(rows.train.rows))
-        self.made_from: Settings = {
+        super().__init__(own, cell)
+        recipe, stage, rows = cell.train, own.stage, self.rows
+        count = len(rows.train.rows)
+        self.total, _ = planned(recipe, count)
+        self.made_from = {
             **_settings(cell),
-            "base": input_digest(base),
-            "data": input_digest(inputs),
+            "base": input_digest(stage.root / cell.base),
+            "data": input_digest(self.inputs),
         }
-        self.work, self.lengthens = stage.work("verl", *self.made_from.values()), False
-        model = lookup(stage.params.base, cell.model, "model").model
-        shape = shape_of(model)
+        self.work = stage.work("verl", *self.made_from.values())
+        shape = shape_of(lookup(stage.params.base, cell.model, "model").model)
         placement = place(shape, recipe, cell.algorithm, recipe.cluster)
-        schedule = Schedule.of(recipe, len(rows.train.rows))
-        asked = len(rows.validation.rows)
-        self._time_limit = time_limit(cell, shape, placement, schedule, asked)
-        self._spec = JobSpec(
+        # What verl cannot do is refused before its job asks for accelerators.
+        trainer_of(cell.algorithm).overrides(cell, placement, PATHS, count, False)
+        schedule = Schedule.of(recipe, count)
+        self._time_limit = time_limit(cell, shape, placement, schedule, len(rows.validation.rows))
+        self.spec = JobSpec(
             key=own.key,
             cell=cell,
             placement=placement,
-            base=folder.name,
-            made_by=start.made_by,
-            weights=str(start.root.resolve()),
+            base=self.base.name,
+            made_by=self.start.made_by,
+            weights=str(self.start.root.resolve()),
             state=str(self.work.resolve()),
-            rows=len(rows.train.rows),
+            rows=count,
             validation=dict(Counter(row.example.task for row in rows.validation.rows)),
         )
 
-    def run(self, report: Callable[[History], None]) -> Outcome:
-        """Train; see :class:`pipeline.stages.training.Training`."""
-        job = TrainingJob(
-            self._spec,
-            self._inputs,
-            self.work,
-            self._own.weights,
-            self._job,
-            self._judge,
-        )
-        return job.run(report)
-
-    def _judge(self, lines: Sequence[str], stepped: bool) -> Diagnosis | None:
-        spec = self._spec
-        where = circumstances(self._own.key, spec.placement, spec.state)
+    def judge(self, lines: Sequence[str], stepped: bool) -> Diagnosis | None:
+        where = circumstances(self.own.key, self.spec.placement, self.spec.state)
         return judge(lines, where, stepped=stepped)
 
-    def _job(self, folder: Path) -> Job:
-        cluster, placement = self._recipe.cluster, self._spec.placement
+    def job(self, folder: Path) -> Job:
+        """A job that reserves all accelerators of the cell's placement."""
+        cluster, placement = self.cell.train.cluster, self.spec.placement
         return Job(
-            name=f"{self._own.stage.study}-{self._own.key}",
+            name=f"{self.own.stage.study}-{self.own.key}",
             arguments=("python", "-m", "pipeline.ops.verl.job"),
             folder=folder,
             environment=self._environment(),
@@ -127,10 +98,10 @@ class VerlTraining:
             "HF_HUB_OFFLINE": "1",
             "PYTHONUNBUFFERED": "1",
             "RAY_DEDUP_LOGS": "0",
-            "VERL_FILE_LOGGER_ROOT": str(attempts_folder(Path(self._spec.state))),
+            "VERL_FILE_LOGGER_ROOT": str(attempts_folder(Path(self.spec.state))),
             "VLLM_USE_FLASHINFER_SAMPLER": "0",  # FlashInfer compiles it, if nvcc is there
         }
-        modules = ["placed", *(["critics"] if self._cell.algorithm.critic else [])]
+        modules = ["placed", *(["critics"] if self.cell.algorithm.critic else [])]
         variables["VERL_USE_EXTERNAL_MODULES"] = ",".join(f"pipeline.ops.verl.{m}" for m in modules)
         if NODE_MINUTES in os.environ:
             variables[NODE_MINUTES] = os.environ[NODE_MINUTES]
