@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import aiohttp
@@ -59,10 +60,9 @@ class LogStream:
         self._pieces: queue.SimpleQueue[tuple[int, str]] = queue.SimpleQueue()
         self._position = 0
         self._partial = ""
-        self._loop = asyncio.new_event_loop()
-        self._task = self._loop.create_task(self._read())
-        self._thread = threading.Thread(target=self._run, name="ray-log", daemon=True)
-        self._thread.start()
+        self._closed = False
+        read = partial(asyncio.run, self._read())
+        threading.Thread(target=read, name="ray-log", daemon=True).start()
 
     def lines(self, seconds: float) -> list[str]:
         """The lines that came within ``seconds``, as soon as there are any."""
@@ -86,10 +86,8 @@ class LogStream:
         return [*lines, self._partial] if self._partial else lines
 
     def close(self) -> None:
-        """End the thread."""
-        with contextlib.suppress(RuntimeError):  # the loop has ended by itself
-            self._loop.call_soon_threadsafe(self._task.cancel)
-        self._thread.join(timeout=5)
+        """Have the thread connect no more; it ends with the log that it reads."""
+        self._closed = True
 
     def _take(self, start: int, piece: str) -> list[str]:
         new = piece[max(0, self._position - start) :]
@@ -97,13 +95,8 @@ class LogStream:
         *lines, self._partial = (self._partial + new).split("\n")
         return lines
 
-    def _run(self) -> None:
-        with contextlib.suppress(asyncio.CancelledError):
-            self._loop.run_until_complete(self._task)
-        self._loop.close()
-
     async def _read(self) -> None:
-        while True:
+        while not self._closed:
             position = 0
             with contextlib.suppress(aiohttp.ClientError, OSError, RuntimeError):
                 async for piece in self._client.tail_job_logs(self._submission):
