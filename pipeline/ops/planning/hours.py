@@ -113,19 +113,14 @@ def run_of(
 
 def train_operations(shape: Shape, run: TrainingWork) -> float:
     """The operations of a training run."""
-    sampled = 0.0
-    if run.samples:
-        sampled = run.prompts * (run.lengths.prompt + run.group * run.lengths.answer)
-    step = 2.0 * shape.parameters * sampled + update_operations(shape, run)
-    return run.steps * step + answer_operations(shape, run.asked, run.lengths)
-
-
-def update_operations(shape: Shape, run: TrainingWork) -> float:
-    """The operations of a step once its completions are there: scores, gradients, the critic."""
     learning = 8.0 if run.recomputes else 6.0
-    scored = 4.0 if run.samples else 0.0  # by the policy and the reference model
+    sampled, scored = 0.0, 0.0
+    if run.samples:  # and scored by the policy and the reference model
+        sampled, scored = run.prompts * (run.lengths.prompt + run.group * run.lengths.answer), 4.0
     critic = (2.0 + learning) * shape.trunk if run.critic else 0.0
-    return ((learning + scored) * shape.parameters + critic) * run.tokens
+    update = ((learning + scored) * shape.parameters + critic) * run.tokens
+    step = 2.0 * shape.parameters * sampled + update
+    return run.steps * step + answer_operations(shape, run.asked, run.lengths)
 
 
 def answer_operations(shape: Shape, questions: int, lengths: Lengths) -> float:
