@@ -238,16 +238,11 @@ def _version(address: Address) -> str:
             f"changed), as in {address.origin}=http://HOST:8265; unset it to train on a private "
             "Ray head on this machine"
         ) from error
-    if response.status_code == 401:
+    refusals = {401: "requires a token, and none was given", 403: "refuses the token"}
+    if refusal := refusals.get(response.status_code):
         raise UserError(
-            f"{address}: the cluster requires a token, and none was given; set RAY_AUTH_TOKEN, or "
-            "RAY_AUTH_TOKEN_PATH to a file that holds it (`ray get-auth-token` on the cluster "
-            "prints it)"
-        )
-    if response.status_code == 403:
-        raise UserError(
-            f"{address}: the cluster refuses the token; set RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH "
-            "to a file, to the cluster's own (`ray get-auth-token` there prints it)"
+            f"{address}: the cluster {refusal}; set RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH to a "
+            "file, to the cluster's own (`ray get-auth-token` there prints it)"
         )
     try:
         return str(response.json()["ray_version"])
