@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -133,34 +132,6 @@ def test_an_unknown_preset_is_no_response_failing(dataset: Path) -> None:
     row = pd.read_parquet(dataset).to_dict("records")[0]
     with pytest.raises(UserError, match="unknown reward preset 'best'"):
         called(row, "", preset="best")
-
-
-@pytest.mark.verl
-def test_verl_loads_it_by_path(project: Path, dataset: Path) -> None:
-    """Through verl's own loader, with arguments from its configuration."""
-    reward = import_module("verl.trainer.ppo.reward")
-    from omegaconf import OmegaConf
-
-    function = {
-        "path": str(project / "pipeline/reward/verl_entry.py"),
-        "name": "compute_score",
-        "reward_kwargs": {
-            "preset": "fidelity",
-            "settings": {"weight": 0.5},
-        },
-    }
-    config = OmegaConf.create({"reward": {"custom_reward_function": function}})
-    score = reward.get_custom_reward_fn(config)
-    row = pd.read_parquet(dataset).to_dict("records")[0]
-    response = "Ann thinks the pear is in the blue_box.</think><answer> blue_box</answer>"
-    found = score(
-        data_source=row["data_source"],
-        solution_str=response,
-        ground_truth=row["reward_model"]["ground_truth"],
-        extra_info=dict(row["extra_info"]),
-    )
-    direct = safe_reward(load_preset("fidelity"), response, examples()[0])
-    assert found["score"] == direct.score and found["checked"] == 1
 
 
 def test_the_job_reads_the_figure_under_the_name_that_is_given() -> None:
