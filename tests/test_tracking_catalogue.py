@@ -14,14 +14,9 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from flows.driver.progress import CellState
-from flows.sweeps.outcome import track_all
-from flows.sweeps.record import Sweep, SweepFolder
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
-from pipeline.config.params_file import params_text
 from pipeline.config.study_files import find_study
-from pipeline.formats.files import write_text
 from pipeline.model.manifest import Manifest
 from pipeline.ops.mirror.cell_run import study_run
 from pipeline.ops.mirror.send import complete
@@ -168,37 +163,6 @@ def test_each_commit_has_a_parent_and_the_last_has_the_cells(
     assert set(under().values()) == {second}
     (cell,) = runs(client, "tags.cell = 'micro-hi'")
     assert cell.data.tags["mlflow.source.git.commit"] == commits[0]
-
-
-def test_a_sweep_ends_what_its_killed_stages_left(
-    sent: Path, params: Params, tmp_path: Path
-) -> None:
-    root = tmp_path / "copy"
-    shutil.copytree(sent, root)
-    client = prepare(root)
-    for run in runs(client, "tags.level = 'cell'"):
-        client.update_run(run.info.run_id, status="RUNNING")
-    folder = SweepFolder(root, "overnight")
-    folder.write(Sweep(name="overnight", study="mini", commit=40 * "a", edited=[], began=""))
-    write_text(folder.params_file, params_text(find_study(TINY, "mini")))
-    folder.note("nano-base", CellState(state="done", seconds=2))
-    folder.note("nano-hi", CellState(state="failed", cause="no room", seconds=3))
-    folder.note("micro-hi", CellState(state="stopped"))
-    for _ in range(2):
-        assert track_all(root, "mini") == ["overnight"]
-    assert track_all(root, "other") == []
-    (parent,) = runs(client, "tags.sweep = 'overnight'")
-    assert parent.info.status == "FAILED" and parent.data.tags["commit"] == 40 * "a"
-    assert parent.data.tags["sweep.failed"] == "nano-hi"
-    assert parent.data.tags["failure.nano-hi"] == "no room"
-    found = {name: value for name, value in parent.data.metrics.items() if "sweep/" in name}
-    assert found == {
-        **{"sweep/done": 1, "sweep/failed": 1, "sweep/stopped": 1, "sweep/waiting": 1},
-        **{"sweep/running": 0, "sweep/seconds": 5},
-    }
-    assert len(client.get_metric_history(parent.info.run_id, "sweep/done")) == 1
-    ended = {run.data.tags["cell"]: run.info.status for run in runs(client, "tags.level = 'cell'")}
-    assert (ended["nano-hi"], ended["micro-hi"]) == ("FAILED", "KILLED")
 
 
 def test_documented_filters_find_runs(sent: Path, params: Params, tmp_path: Path) -> None:

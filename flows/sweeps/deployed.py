@@ -79,18 +79,15 @@ def run_sweep(
 def _run(folder: SweepFolder, slots: int | None, pushing: bool = True) -> bool | State:
     from flows.driver.stopping import until_stopped
     from flows.driver.work import RunFailed
-    from flows.sweeps.outcome import track_quietly
     from flows.sweeps.places import absolute_places
     from flows.sweeps.push import NotPushed
 
     os.environ.update(absolute_places(os.environ, folder.home))
     run = partial(_sweep, folder, slots=slots, pushing=pushing)
     try:
-        ended = until_stopped(folder.home, run)
+        return until_stopped(folder.home, run)
     except (RunFailed, NotPushed) as failure:  # returned: Prefect prints tracebacks of what is not
-        ended = Failed(message=str(failure), data=failure)
-    track_quietly(folder)
-    return ended
+        return Failed(message=str(failure), data=failure)
 
 
 def _sweep(folder: SweepFolder, commands: Commands, slots: int | None, pushing: bool) -> bool:

@@ -241,18 +241,16 @@ def run(
 
 @app.command(rich_help_panel=_READ)
 def sync() -> None:
-    """Send the results of every finished stage to MLflow again, with models, report and sweeps.
+    """Send the results of every finished stage to MLflow again, with models and report.
 
     Use it if MLflow could not be reached during a run. Nothing is stored twice.
 
     Example: `MLFLOW_TRACKING_URI=http://127.0.0.1:5000 tomrl sync`
     """
-    from flows.sweeps.outcome import track_all
     from pipeline.ops.mirror.send import complete
 
     root = find_root()
     params = read_params(root / "params.yaml")
-    track_all(root, params.study.name)
     sent = complete(params, root, again=True)
     console.print(f"sent {counted(len(sent), 'cell')}: {', '.join(sent) or 'none has results yet'}")
 

@@ -89,8 +89,6 @@ def tracked_in(checkout: Path) -> dict[str, int]:
 def tracked(database: Any) -> dict[str, int]:
     """How many points of each metric each run in MLflow has, and how many runs there are.
 
-    How a sweep stands is told again and again, and does not count.
-
     Args:
         database: A cursor on MLflow's database.
     """
@@ -99,15 +97,11 @@ def tracked(database: Any) -> dict[str, int]:
         database.execute(query)
         return list(database.fetchall())
 
-    counted = "key not like 'system/%' and key not like 'sweep/%'"
     points = rows(
         "select name, key, count(distinct step) from metrics join runs using (run_uuid)"
-        f" where {counted} group by name, key"
+        " where key not like 'system/%' group by name, key"
     )
-    ((doubled,),) = rows(
-        "select count(*) - count(distinct run_uuid || key || step) from metrics"
-        " where key not like 'sweep/%'"
-    )
+    ((doubled,),) = rows("select count(*) - count(distinct run_uuid || key || step) from metrics")
     ((unfinished,),) = rows("select count(*) from runs where status != 'FINISHED'")
     return {
         **{f"{run}: {key}": count for run, key, count in points},

@@ -154,13 +154,6 @@ def current_study(client: MlflowClient, params: Params) -> Tracker | None:
     return Tracker(client, found[0]) if found else None
 
 
-def cells_under_way(client: MlflowClient, params: Params) -> dict[str, Tracker]:
-    """The current runs of a study's cells that nobody has ended, by cell."""
-    identity = {"study": params.study.name, "level": "cell", "current": "true"}
-    found = {run.data.tags["cell"]: run for run in _search(client, identity, status="RUNNING")}
-    return {key: Tracker(client, run) for key, run in found.items() if key in params.cells}
-
-
 def cell_tracker(
     client: MlflowClient, params: Params, key: str, parent: Tracker, began: float | None = None
 ) -> Tracker:
@@ -228,10 +221,7 @@ def _find_or_create(
     return Tracker(client, client.create_run(experiment, start, tags, run_name=name))
 
 
-def _search(
-    client: MlflowClient, tags: Mapping[str, str], without: str = "", status: str = ""
-) -> list[Run]:
+def _search(client: MlflowClient, tags: Mapping[str, str], without: str = "") -> list[Run]:
     experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
     parts = [f"tags.{k} = '{v}'" for k, v in tags.items() if k != without]
-    parts += [f"attributes.status = '{status}'"] if status else []
     return list(client.search_runs([experiment], " and ".join(parts), max_results=100))
