@@ -37,7 +37,7 @@ def sweep_study(
     from flows.driver.record import RunFolder
     from flows.driver.results import publish
     from flows.driver.stopping import until_stopped
-    from flows.sweeps.push import push_owed
+    from flows.sweeps.push import push
     from flows.sweeps.record import sweep_folder
     from flows.sweeps.start import ready
     from pipeline.base.ownership import owned
@@ -48,9 +48,7 @@ def sweep_study(
         if ready(folder, study):
             return _run(folder, concurrency)
         get_run_logger().info("study %s is up to date: nothing to run", study)
-        if folder.exists() and (owed := folder.sweep().unpushed):
-            get_run_logger().info("what was not pushed is pushed now: %s", " && ".join(owed))
-            until_stopped(folder.home, partial(push_owed, folder))
+        until_stopped(folder.home, partial(push, folder, say=get_run_logger().info))
         publish(replace(RunFolder.here(folder.home, study), artifact=folder.artifact))
         return True
 
@@ -92,17 +90,13 @@ def _run(folder: SweepFolder, slots: int | None, pushing: bool = True) -> bool |
 
 def _sweep(folder: SweepFolder, commands: Commands, slots: int | None, pushing: bool) -> bool:
     from flows.driver.drive import drive
-    from flows.sweeps.push import push_owed, pushes
+    from flows.sweeps.push import push
     from flows.sweeps.tree import make_tree, restore
 
     make_tree(folder, commands)
     if not drive(folder, commands, slots):
         return False
-    # Noted with the sweep's end: a push that is cut off is not forgotten.
-    restore(folder, commands, pushes(folder.home) if pushing else [])
+    restore(folder, commands)
     if pushing:
-        owed = " && ".join(folder.sweep().unpushed)
-        said = f"pushing with: {owed}" if owed else "pushing nothing: no remote is set up"
-        get_run_logger().info(said)
-        push_owed(folder, commands)
+        push(folder, commands, get_run_logger().info)
     return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 from flows.driver.commands import Commands
 from flows.driver.work import run_dvc
@@ -10,33 +10,23 @@ from flows.sweeps.record import SweepFolder
 from pipeline.base.errors import TransientError
 from pipeline.ops.driver.checkout import ask_dvc
 
-PUSH = "dvc push --run-cache"
+_PUSH = ("push", "--run-cache")
 
 
 class NotPushed(TransientError):
     """Results are complete, but not pushed."""
 
 
-def pushes(home: Path) -> list[str]:
-    return [PUSH] if _has_remote(home) else []
-
-
-def push_owed(folder: SweepFolder, commands: Commands) -> None:
-    """Push what a sweep owes its remote, and record that; NotPushed if that fails."""
-    if not (owed := folder.sweep().unpushed):
+def push(folder: SweepFolder, commands: Commands, say: Callable[[str], None]) -> None:
+    """Push what DVC's default remote lacks of the checkout; NotPushed if that fails."""
+    settings = ask_dvc(folder.home, "config", "--list").splitlines()
+    if not any(line.startswith("core.remote=") for line in settings):
+        say("pushing nothing: no remote is set up")
         return
-    is_set, log = _has_remote(folder.home), folder.log("push")
-    arguments = ["push", "--run-cache"]
-    if is_set and not run_dvc(commands, arguments, log, folder.home, lambda _: None):
-        folder.write(folder.sweep().model_copy(update={"unpushed": []}))
-    else:
-        why = f"{log} says why" if is_set else "set a default remote of DVC first"
+    command, log = f"dvc {' '.join(_PUSH)}", folder.log("push")
+    say(f"pushing with: {command}")
+    if run_dvc(commands, [*_PUSH], log, folder.home, lambda _: None):
         raise NotPushed(
             f"all cells are done and their results are in {folder.home}, but not all were pushed "
-            f"({why}); push them with: {' && '.join(owed)}"
+            f"({log} says why); push them with: {command}"
         )
-
-
-def _has_remote(home: Path) -> bool:
-    settings = ask_dvc(home, "config", "--list").splitlines()
-    return any(line.startswith("core.remote=") for line in settings)

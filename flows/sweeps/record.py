@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pydantic import Field
-
 from flows.driver.record import RunFolder
 from pipeline.base.errors import UserError
 from pipeline.config.params import Params
@@ -22,7 +20,6 @@ class Sweep(Record):
         commit: The commit of its worktree.
         edited: Uncommitted files at its beginning; then the commit consists of these edits.
         ended: In ISO 8601; empty before.
-        unpushed: Commands still to run for its results to reach a remote, once it has ended.
     """
 
     name: str
@@ -31,12 +28,6 @@ class Sweep(Record):
     edited: list[str]
     began: str
     ended: str = ""
-    unpushed: list[str] = Field(default_factory=list)
-
-    def how_ended(self) -> str:
-        """One line on its end; empty before."""
-        owed = f", not yet pushed: {' && '.join(self.unpushed)}" if self.unpushed else ""
-        return self.ended and f"done at {self.ended}{owed}"
 
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")

@@ -75,7 +75,7 @@ def remove_tree(folder: SweepFolder) -> None:
     git(folder.home, "worktree", "prune")
 
 
-def restore(folder: SweepFolder, commands: Commands, owed: list[str]) -> None:
+def restore(folder: SweepFolder, commands: Commands) -> None:
     """Restore a finished sweep's results in its checkout, record its end, remove its worktree.
 
     Raises:
@@ -101,7 +101,7 @@ def restore(folder: SweepFolder, commands: Commands, owed: list[str]) -> None:
         _check_out(folder, home, commands)
         _repro(folder, commands)
     ended = datetime.now().astimezone().isoformat(timespec="seconds")
-    folder.write(sweep.model_copy(update={"ended": ended, "unpushed": owed}))
+    folder.write(sweep.model_copy(update={"ended": ended}))
     remove_tree(folder)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.base.ownership import owned
-from pipeline.base.processes import Terminated, raise_on_sigterm
+from pipeline.base.processes import raise_on_sigterm
 from pipeline.cli.sweep_table import table_of
 from pipeline.cli.terminal import Terminal
 from pipeline.ops.driver.checkout import find_root
@@ -95,8 +94,8 @@ def begin(
     with owned(folder.path, patience=0.0):
         if not ready(folder, study, allow_edits):
             console.say(f"study {study} is up to date: nothing to run")
-            if pushing and folder.exists():
-                _push_owed(folder)
+            if pushing:
+                _push(folder)
             return
         if study_changed(folder):
             console.say(
@@ -137,27 +136,21 @@ def status(
             continue
         edits = ", with edits" if made.edited else ""
         console.say(f"{each}: study {made.study} at {made.commit[:12]}{edits}")
-        console.say(made.how_ended() or found.summary())
+        console.say(f"done at {made.ended}" if made.ended else found.summary())
         console.print(table_of(found.rows()))
 
 
-def _push_owed(folder: SweepFolder) -> None:
-    """Push what an ended sweep could not push; exits 1 if it fails again."""
+def _push(folder: SweepFolder) -> None:
+    """Push what the remote lacks of results that are complete; exits 1 if that fails."""
     from flows.driver.commands import Commands
-    from flows.sweeps.push import NotPushed, push_owed
+    from flows.sweeps.push import NotPushed, push
 
-    if not (owed := folder.sweep().unpushed):
-        return
     try:
         with Commands(folder.home) as commands:
-            push_owed(folder, commands)
-    except KeyboardInterrupt as error:
-        print("stopped; run it again to go on", file=sys.stderr)
-        raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
+            push(folder, commands, console.say)
     except NotPushed as error:
         Terminal(stderr=True).say(f"error: {error}")
         raise typer.Exit(1) from None
-    console.say(f"pushed what sweep {folder.name} could not push before: {' && '.join(owed)}")
 
 
 def _run(folder: SweepFolder, concurrency: int | None, *, pushing: bool) -> None:
