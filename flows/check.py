@@ -10,7 +10,6 @@ from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from pydantic import Field
 
-from flows.remake import differing
 from pipeline.formats.plural import counted
 from pipeline.ops.check import health
 from pipeline.ops.check.doctor import Finding
@@ -18,9 +17,7 @@ from pipeline.ops.driver.checkout import find_root
 
 Part = Literal["results", "upstream", "servers", "disk"]
 Upstream = Literal["on this machine", "at its addresses"]
-Remake = Literal["nothing", "data", "everything"]
 PARTS: tuple[Part, ...] = ("results", "upstream", "servers", "disk")
-_STAGES: dict[str, tuple[str, ...]] = {"data": ("suite", "dataset"), "everything": ()}
 _MARKS = {True: "ok", False: "wrong", None: "-"}
 
 
@@ -32,7 +29,6 @@ class Drifted(Exception):
 def check(
     parts: list[Part] = list(PARTS),  # noqa: B006, Prefect's pages show the default as it is
     upstream: Upstream = "on this machine",
-    remake: Remake = "nothing",
     free_gibibytes: Annotated[float, Field(ge=0)] = 5.0,
     checkout: str | None = None,
 ) -> list[str]:
@@ -43,8 +39,6 @@ def check(
             whether servers answer, how much room there is.
         upstream: Which upstream files: those on this machine, or also those at their addresses, all
             of which are downloaded.
-        remake: What of the committed study to make again in a clone, to compare its bytes: its data
-            (minutes), or everything. Models that another kind of processor trained differ.
         free_gibibytes: Room wanted on each disk, GiB.
         checkout: Folder of the checkout; the working directory if absent.
 
@@ -54,8 +48,6 @@ def check(
     log = get_run_logger()
     root = find_root(Path(checkout) if checkout else None)
     findings = [each for part in parts for each in look(part, root, upstream, free_gibibytes)]
-    if remake != "nothing":
-        findings.append(make_again(root, remake))
     for each in findings:
         log.info("%s: %s", each.subject, each.found)
     create_table_artifact(
@@ -82,17 +74,6 @@ def look(part: Part, root: Path, upstream: Upstream, free_gibibytes: float) -> l
             return list(health.servers(root))
         case "disk":
             return list(health.disk(root, free_gibibytes))
-
-
-@task(name="make again", cache_policy=NO_CACHE)
-def make_again(root: Path, what: Remake) -> Finding:
-    found = differing(root, _STAGES[what], get_run_logger().info)
-    return Finding(
-        f"{what} made again",
-        f"other bytes: {', '.join(found)}" if found else "the same bytes",
-        not found,
-        "compare the libraries with those of the last commit: make setup, tomrl doctor",
-    )
 
 
 def _row(finding: Finding) -> dict[str, str]:
