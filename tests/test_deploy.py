@@ -40,12 +40,12 @@ from flows.automations import automations
 from flows.check import Drifted, check
 from flows.deploy import DeploymentEntry, deploy, make_automation, make_pool, notification_block
 from flows.pools import WorkPool, image_of
-from flows.proof import server
 from pipeline.base.errors import UserError
 from pipeline.base.git import checked_out
 from pipeline.cli.app import app
 from pipeline.config.study_files import study_files
 from tests.conftest import PROJECT, commit, copy_checkout, edited, prefect_home, type_command
+from tests.prefect_server import server
 from tests.serving import Quiet, serving
 
 Deployed = tuple[Path, str, list[DeploymentEntry]]

@@ -18,10 +18,10 @@ from prefect.states import Cancelling
 from benchmarks.empty_stage import MADE
 from benchmarks.sweep import STUDY, clone, make_results
 from flows.deploy import deploy
-from flows.proof import server
 from flows.sweeps.record import SweepFolder
 from tests.alive import alive, until
 from tests.conftest import PROJECT, commit, environment, prefect_home, type_command
+from tests.prefect_server import server
 
 pytestmark = [pytest.mark.nightly, pytest.mark.chain]
 WORKER = (sys.executable, "-m", "prefect", "worker", "start", "--pool", "tomrl", "--run-once")

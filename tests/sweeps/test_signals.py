@@ -15,7 +15,6 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Cancelling
 
 from flows.driver.stopping import StopRequested
-from flows.proof import server
 from flows.sweeps.deployed import run_sweep
 from flows.sweeps.record import SweepFolder, sweep_folder
 from flows.sweeps.start import begin
@@ -23,6 +22,7 @@ from pipeline.base.processes import Terminated, raise_on_sigterm
 from pipeline.ops.driver.checkout import use_study
 from tests.alive import alive, until
 from tests.conftest import TINY, commit, environment, prefect_home
+from tests.prefect_server import server
 
 
 @pytest.fixture

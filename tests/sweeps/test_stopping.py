@@ -15,12 +15,12 @@ from prefect.states import Cancelling, State
 from flows.driver.commands import Commands
 from flows.driver.limits import Limit, found_limit, held, limit_of, most_taken
 from flows.driver.stopping import until_stopped
-from flows.proof import server
 from pipeline.base.errors import UserError
 from pipeline.base.processes import ending_with_this
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
 from tests.conftest import PROJECT, prefect_home
+from tests.prefect_server import server
 
 
 @pytest.fixture
