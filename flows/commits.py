@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.base.errors import UserError
-from pipeline.base.git import agrees, checked_out, git
+from pipeline.base.git import agrees, checked_out
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")  # `prefect deploy` alone gives other versions
 _SHOWN = 12
@@ -27,16 +27,11 @@ def check_commit(root: Path, deployed: str | None, log: Log) -> None:
     if here in ("", deployed):
         return
     if not _has(root, deployed):
-        if git(root, "rev-parse", "--is-shallow-repository").strip() == "true":
-            raise UserError(
-                f"{root} is a shallow clone at {here[:_SHOWN]}, so it cannot tell whether it "
-                f"has commit {deployed[:_SHOWN]}, which the deployment was made from; get its "
-                "history with: git fetch --unshallow"
-            )
         raise UserError(
             f"the deployment was made from commit {deployed[:_SHOWN]}, which the worker's checkout "
-            f"{root} at {here[:_SHOWN]} does not have: bring it there with `git pull` or `git "
-            f"checkout {deployed[:_SHOWN]}`, or deploy what is there with `tomrl deploy`"
+            f"{root} at {here[:_SHOWN]} does not have: bring it there with `git pull` (in a "
+            f"shallow clone, `git fetch --unshallow`) or `git checkout {deployed[:_SHOWN]}`, or "
+            "deploy what is there with `tomrl deploy`"
         )
     log.warning(
         "%s has moved on from commit %s, which the deployment was made from, to %s, which runs; "

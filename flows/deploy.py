@@ -208,10 +208,11 @@ def _complete(client: SyncPrefectClient, root: Path, named: list[str]) -> None:
 
 
 def _offering(studies: list[str], schema: dict[str, Any]) -> dict[str, Any]:
+    """A form that offers studies, and by which the server refuses others."""
     found = deepcopy(schema)
     asked = found.get("properties", {}).get("study", {})
     for choice in (asked, *asked.get("anyOf", ())):
-        if "enum" in choice:
+        if choice.get("type") == "string":
             choice["enum"] = studies
     return found
 

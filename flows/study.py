@@ -11,7 +11,6 @@ from prefect.states import Failed, State
 from pydantic import Field
 
 from flows.commits import check_commit
-from flows.parameters import StudyName
 from pipeline.config.params_file import read_params
 from pipeline.ops.driver.checkout import find_root, use_study
 
@@ -30,7 +29,7 @@ def _run_name() -> str:
 
 @flow(name="study", flow_run_name=_run_name, log_prints=True)
 def run_study(
-    study: StudyName | None = None,
+    study: str | None = None,
     checkout: str | None = None,
     jobs: Annotated[int | None, Field(ge=1)] = None,
 ) -> bool | State:

@@ -14,7 +14,6 @@ from prefect.states import Failed, State
 from pydantic import Field
 
 from flows.commits import check_commit
-from flows.parameters import StudyName
 from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
@@ -23,9 +22,7 @@ if TYPE_CHECKING:
 
 
 @flow(name="scheduled sweep", flow_run_name="sweep-of-{study}")
-def sweep_study(
-    study: StudyName, concurrency: Annotated[int | None, Field(ge=1)] = None
-) -> bool | State:
+def sweep_study(study: str, concurrency: Annotated[int | None, Field(ge=1)] = None) -> bool | State:
     """Run what is left of the sweep of a study; the run fails if cells do.
 
     Args:
