@@ -37,7 +37,6 @@ from pipeline.cli import (
     tom,
     ui,
 )
-from pipeline.cli.completion import study_names
 from pipeline.cli.output import JsonOption, drop_standard_output, print_json
 from pipeline.cli.study import ModelOption, check
 from pipeline.cli.tables import make_list
@@ -178,10 +177,7 @@ def doctor(
 def run(
     study: Annotated[
         str | None,
-        typer.Argument(
-            help="A study of `tomrl study list`; by default params.yaml as it is.",
-            autocompletion=study_names,
-        ),
+        typer.Argument(help="A study of `tomrl study list`; by default params.yaml as it is."),
     ] = None,
     model: ModelOption = None,
     jobs: Annotated[

@@ -12,7 +12,6 @@ import typer
 
 from pipeline.base.errors import UserError
 from pipeline.cli.cells import GRADES, Side, cell_side, evaluated_cells, side_of
-from pipeline.cli.completion import cell_names
 from pipeline.cli.output import JsonOption
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
@@ -34,12 +33,11 @@ def compare(
         typer.Argument(
             metavar="A",
             help="A cell, a checkpoint, a folder, a study, or a file of answers.",
-            autocompletion=cell_names,
         ),
     ],
     second: Annotated[
         str,
-        typer.Argument(metavar="B", help="What it is compared with.", autocompletion=cell_names),
+        typer.Argument(metavar="B", help="What it is compared with."),
     ],
     examples: Annotated[
         int,

@@ -13,7 +13,6 @@ from pipeline.analysis.export.folder import exporting
 from pipeline.base.errors import UserError
 from pipeline.base.progress import ProgressReport
 from pipeline.cli.cells import side_of
-from pipeline.cli.completion import cell_names
 from pipeline.cli.terminal import Terminal
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
@@ -35,7 +34,6 @@ CellsArgument = Annotated[
         metavar="CELL",
         help="Cells of the study in use, STUDY/CELL, or checkpoints, CELL@last; all cells that are "
         "evaluated if left out.",
-        autocompletion=cell_names,
     ),
 ]
 ToOption = Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder to write.")]
@@ -98,9 +96,7 @@ def export_inspect(
 def export_model(
     cell: Annotated[
         str,
-        typer.Argument(
-            help="CELL, STUDY/CELL or a checkpoint, CELL@last.", autocompletion=cell_names
-        ),
+        typer.Argument(help="CELL, STUDY/CELL or a checkpoint, CELL@last."),
     ],
     *,
     to: ToOption,

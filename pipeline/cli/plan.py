@@ -10,7 +10,6 @@ import typer
 
 from pipeline.base.errors import UserError
 from pipeline.cli.cell_plan import show_cell
-from pipeline.cli.completion import StudyOption, cell_names
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.config.params import Params
@@ -26,13 +25,15 @@ _SHOWN_CELLS = 100
 
 
 def plan(
-    study: StudyOption = None,
+    study: Annotated[
+        str | None,
+        typer.Option(help="A study of `tomrl study list`; by default params.yaml as it is."),
+    ] = None,
     cell: Annotated[
         str | None,
         typer.Option(
             help="Instead of the study, show one cell's training: memory, settings, command, and "
             "how it differs from the paper. A cell as `tomrl study show NAME` lists it.",
-            autocompletion=cell_names,
         ),
     ] = None,
     cluster: Annotated[

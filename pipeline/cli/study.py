@@ -10,7 +10,6 @@ import typer
 from rich.markup import escape
 
 from pipeline.base.errors import UserError
-from pipeline.cli.completion import study_names
 from pipeline.cli.diff import diff
 from pipeline.cli.output import JsonOption, print_json, write_output
 from pipeline.cli.recipe import recipe
@@ -33,7 +32,7 @@ app.command()(diff)
 console = Terminal()
 Name = Annotated[
     str,
-    typer.Argument(help="Name of a study, see `tomrl study list`.", autocompletion=study_names),
+    typer.Argument(help="Name of a study, see `tomrl study list`."),
 ]
 
 ModelOption = Annotated[
