@@ -12,7 +12,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 from pipeline.base.errors import UserError
 from pipeline.base.locks import locked
@@ -47,76 +46,27 @@ def ensure(database: Path, experiment: str, artifacts: str) -> None:
         UserError: If there is a file that this MLflow cannot use; names it and the repair.
     """
     lock = database.with_name(f"{database.name}.lock")
-    if _is_ready(database, experiment, artifacts) and not lock.exists():
-        return  # a lock that is there is held, or was when its process was killed
-    with locked(lock):
-        remove_leftovers(database.parent)
-        if not database.exists() or (database.is_file() and not database.stat().st_size):
-            _make(database, experiment, artifacts)
-        elif not _is_ready(database, experiment):
-            _add_experiment(database, experiment, artifacts)
-        _bring_home(database, experiment, artifacts)
-
-
-def _is_ready(database: Path, experiment: str, artifacts: str | None = None) -> bool:
-    """Whether a database has the experiment, with its artifacts at home.
-
-    It is cheap, since every stage asks it that MLflow shows while it works. The version, which
-    takes MLflow long to say, it compares itself where it opens the database.
-
-    Raises:
-        UserError: If tables are missing, or it is no database.
-    """
-    if not database.exists() or not database.stat().st_size:
-        return False
+    if not _is_made(database) or lock.exists():
+        with locked(lock):  # a lock that is there is held, or was when its process was killed
+            remove_leftovers(database.parent)
+            if not _is_made(database):
+                _make(database, experiment, artifacts)
     try:
-        with _reading(database) as connection:
+        with closing(sqlite3.connect(database, timeout=_PATIENCE)) as connection, connection:
             if not _has_its_tables(connection):
                 raise unusable(database, "it lacks tables")
-            return _has_experiment(connection, experiment) and not (
-                artifacts and _old_home(connection, database, experiment, artifacts)
-            )
+            if artifacts.rpartition("/")[0] == database.absolute().parent.as_uri():
+                _bring_home(connection, experiment, artifacts)
     except sqlite3.DatabaseError as error:
         raise unusable(database, str(error)) from None
 
 
-def _old_home(
-    connection: sqlite3.Connection, database: Path, experiment: str, artifacts: str
-) -> str | None:
-    """The address that artifacts had before their checkout was moved or copied; else None.
-
-    MLflow keeps it as an absolute one. Where artifacts were put elsewhere on purpose, in a bucket
-    or by another checkout that shares the database, they stay.
-    """
-    home, _, name = artifacts.rpartition("/")
-    asked = "select artifact_location from experiments where name = ?"
-    found = connection.execute(asked, [experiment]).fetchone()
-    kept = str(found[0]) if found else artifacts
-    came_along = home == database.absolute().parent.as_uri() and kept != artifacts
-    return kept if came_along and kept.startswith("file:") and kept.endswith(f"/{name}") else None
-
-
-def _bring_home(database: Path, experiment: str, artifacts: str) -> None:
-    """Point a database that came here with its checkout to the artifacts that came with it."""
-    with _reading(database) as connection, connection:
-        if (old := _old_home(connection, database, experiment, artifacts)) is None:
-            return
-        for table, column in _ADDRESSES:
-            connection.execute(
-                f"update {table} set {column} = ? || substr({column}, ?) "
-                f"where {column} = ? or substr({column}, 1, ?) = ?",
-                [artifacts, len(old) + 1, old, len(old) + 1, f"{old}/"],
-            )
-
-
-def _has_experiment(connection: sqlite3.Connection, experiment: str) -> bool:
-    """Whether a database has the experiment."""
-    found = connection.execute("select 1 from experiments where name = ?", [experiment])
-    return found.fetchone() is not None
+def _is_made(database: Path) -> bool:
+    return database.exists() and bool(database.stat().st_size)
 
 
 def _has_its_tables(connection: sqlite3.Connection) -> bool:
-    """Whether all tables of this MLflow are there; it would make in place what is missing."""
+    """All tables of this MLflow are there; it would make in place what is missing."""
     import mlflow.store.tracking.sqlalchemy_store  # noqa: F401, it fills the list of tables
     from mlflow.store.db.base_sql_model import Base
 
@@ -124,12 +74,23 @@ def _has_its_tables(connection: sqlite3.Connection) -> bool:
     return set(Base.metadata.tables) <= {str(name) for (name,) in found}
 
 
-@contextmanager
-def _reading(database: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database that is there; SQLite first plays back the journal of a killed process."""
-    place = f"file:{quote(str(database.absolute()))}?mode=rw"
-    with closing(sqlite3.connect(place, uri=True, timeout=_PATIENCE)) as connection:
-        yield connection
+def _bring_home(connection: sqlite3.Connection, experiment: str, artifacts: str) -> None:
+    """Point a database that came here with its checkout to the artifacts that came with it.
+
+    MLflow keeps their addresses as absolute ones. Where artifacts were put elsewhere on purpose, in
+    a bucket or by another checkout, they stay.
+    """
+    asked = "select artifact_location from experiments where name = ?"
+    found = connection.execute(asked, [experiment]).fetchone()
+    old, name = str(found[0]) if found else artifacts, artifacts.rpartition("/")[2]
+    if old == artifacts or not (old.startswith("file:") and old.endswith(f"/{name}")):
+        return
+    for table, column in _ADDRESSES:
+        connection.execute(
+            f"update {table} set {column} = ? || substr({column}, ?) "
+            f"where {column} = ? or substr({column}, 1, ?) = ?",
+            [artifacts, len(old) + 1, old, len(old) + 1, f"{old}/"],
+        )
 
 
 def unusable(database: Path, said: str) -> UserError:
@@ -151,27 +112,22 @@ def unusable(database: Path, said: str) -> UserError:
 
 
 def _make(database: Path, experiment: str, artifacts: str) -> None:
-    with _folder_beside(database) as folder:
-        new = folder / database.name
-        new.touch()  # by the umask: of what SQLite makes itself it lets this user alone write
-        _add_experiment(new, experiment, artifacts)
-        for suffix in ("", *_SIBLINGS):  # a journal would be played back into the new file
-            database.with_name(f"{database.name}{suffix}").unlink(missing_ok=True)
-        new.rename(database)
-
-
-def _add_experiment(database: Path, experiment: str, artifacts: str) -> None:
-    """Add an experiment to a database, which MLflow makes where there is none."""
     from mlflow.entities import ExperimentTag
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
     from mlflow.tracking._tracking_service.utils import DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH
 
-    store = SqlAlchemyStore(_address(database), DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH)
-    try:
-        tags = [ExperimentTag(name, value) for name, value in KIND.items()]
-        store.create_experiment(experiment, artifact_location=artifacts, tags=tags)
-    finally:
-        store.engine.dispose()  # MLflow keeps the connection, and SQLite the name it opened
+    with _folder_beside(database) as folder:
+        new = folder / database.name
+        new.touch()  # by the umask: of what SQLite makes itself it lets this user alone write
+        store = SqlAlchemyStore(_address(new), DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH)
+        try:
+            tags = [ExperimentTag(name, value) for name, value in KIND.items()]
+            store.create_experiment(experiment, artifact_location=artifacts, tags=tags)
+        finally:
+            store.engine.dispose()  # MLflow keeps the connection, and SQLite the name it opened
+        for suffix in ("", *_SIBLINGS):  # a journal would be played back into the new file
+            database.with_name(f"{database.name}{suffix}").unlink(missing_ok=True)
+        new.rename(database)
 
 
 @contextmanager

@@ -57,11 +57,13 @@ def prepare(root: Path) -> MlflowClient:
     for name in ("mlflow", "alembic"):  # the import sets levels of its own
         logging.getLogger(name).setLevel(logging.CRITICAL)  # every error is raised, too
     with answering(uri):
+        artifacts = None
         if database := _database(uri):
-            ensure(database, EXPERIMENT, (home_of(root) / "mlartifacts").as_uri())
+            artifacts = (home_of(root) / "mlartifacts").as_uri()
+            ensure(database, EXPERIMENT, artifacts)
         client = MlflowClient(tracking_uri=uri)
         if (found := client.get_experiment_by_name(EXPERIMENT)) is None:
-            client.create_experiment(EXPERIMENT, tags=KIND)
+            client.create_experiment(EXPERIMENT, artifacts, tags=KIND)
         elif found.lifecycle_stage == "deleted":
             address = shlex.quote(without_secrets(uri))
             raise UserError(
