@@ -7,7 +7,7 @@ the report. All of it is read from files, and what MLflow has already is not sen
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from pipeline.base.errors import UserError
 from pipeline.config.params import ApiCell, AskedCell, Params
 from pipeline.formats.files import digest_of, file_digest, read_json
 from pipeline.model.manifest import Manifest
-from pipeline.ops.mirror.models import LoggedCheckpoint, Models
+from pipeline.ops.mirror.models import identity, log_checkpoint, logged_models
 from pipeline.ops.mirror.run import Tracker
 
 log = logging.getLogger(__name__)
@@ -86,30 +86,19 @@ class Catalogue:
             tracker.tags({"sent.files": state})
 
     def _models(self) -> None:
-        """Send the checkpoints of all cells."""
-        models = Models(self.parent.client, self.parent.experiment_id, self.params.study.name)
-        for key in self.cells:
-            for checkpoint in self._checkpoints(key):
-                models.log(checkpoint)
-
-    def _checkpoints(self, key: str) -> Iterator[LoggedCheckpoint]:
-        """Yield the checkpoints that a cell has of its own."""
-        cell, path = self.params.cell(key), self._runs / key / "train" / "checkpoints.json"
-        if isinstance(cell, (ApiCell, AskedCell)) or not path.is_file():
-            return
-        manifest = Manifest.read_of(path, cell.model, f"train@{key}")
-        tracker = self.cells[key]
-        tags = {name: tracker.known[name] for name in _TAGS if name in tracker.known}
-        for role, stored in manifest.checkpoints.items():
-            yield LoggedCheckpoint(
-                study=self.params.study.name,
-                cell=key,
-                role=role,
-                digest=stored.digest,
-                step=stored.step,
-                run_id=tracker.run_id,
-                tags=tags,
-            )
+        """Send the checkpoints that cells have of their own."""
+        client, study = self.parent.client, self.params.study.name
+        models = logged_models(client, self.parent.experiment_id, study)
+        known = {identity(model.tags): model for model in models}
+        for key, tracker in self.cells.items():
+            cell, path = self.params.cell(key), self._runs / key / "train" / "checkpoints.json"
+            if isinstance(cell, (ApiCell, AskedCell)) or not path.is_file():
+                continue
+            manifest = Manifest.read_of(path, cell.model, f"train@{key}")
+            filters = {name: tracker.known[name] for name in _TAGS if name in tracker.known}
+            for role, stored in manifest.checkpoints.items():
+                own = {"study": study, "cell": key, "role": role, "digest": stored.digest}
+                log_checkpoint(tracker, known.get(identity(own)), filters | own, stored.step)
 
 
 def send_report(tracker: Tracker, root: Path, study: str) -> None:

@@ -6,9 +6,10 @@ already is found by its tags and not stored again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
+
+from pipeline.ops.mirror.run import Tracker
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -18,80 +19,49 @@ _IDENTITY = ("study", "cell", "role", "digest")
 _PAGE = 50  # as many logged models as MLflow gives at a time
 
 
-@dataclass(frozen=True)
-class LoggedCheckpoint:
-    """Weights of a cell.
-
-    Attributes:
-        study: Key of the study.
-        cell: Key of the cell.
-        role: ``base``, ``best`` or ``last``.
-        digest: Of the weights.
-        step: The training step that they come from.
-        run_id: The run of the cell.
-        tags: What people filter on.
-    """
-
-    study: str
-    cell: str
-    role: str
-    digest: str
-    step: int
-    run_id: str
-    tags: Mapping[str, str] = field(default_factory=dict)
-
-    def identity(self) -> dict[str, str]:
-        return {name: str(getattr(self, name)) for name in _IDENTITY}
+def identity(tags: Mapping[str, str]) -> tuple[str, ...]:
+    """What tells one checkpoint from all others."""
+    return tuple(tags.get(name, "") for name in _IDENTITY)
 
 
-class Models:
-    """The logged models of a study.
+def logged_models(client: MlflowClient, experiment: str, study: str) -> Iterator[LoggedModel]:
+    """Yield the logged models of a study."""
+    token = None
+    while True:
+        page = client.search_logged_models(
+            [experiment], f"tags.study = '{study}'", None, _PAGE, page_token=token
+        )
+        yield from page
+        if not (token := page.token):
+            return
+
+
+def log_checkpoint(
+    tracker: Tracker, found: LoggedModel | None, tags: Mapping[str, str], step: int
+) -> None:
+    """Have a checkpoint of a cell's run as a logged model.
 
     Args:
-        client: Of the tracking address.
-        experiment: Id of the experiment.
-        study: Key of the study.
+        tracker: The run.
+        found: The model, if MLflow has it.
+        tags: Its identity, and what people filter on.
+        step: The training step that the weights come from.
     """
+    from mlflow.entities import LoggedModelOutput, LoggedModelStatus
 
-    def __init__(self, client: MlflowClient, experiment: str, study: str) -> None:
-        self._client, self._experiment, self._study = client, experiment, study
-        self._known = {_key(model.tags): model for model in self._logged()}
-
-    def log(self, checkpoint: LoggedCheckpoint) -> None:
-        """Have a checkpoint as a logged model of its run."""
-        from mlflow.entities import LoggedModelOutput, LoggedModelStatus
-
-        found = self._known.get(_key(checkpoint.identity()))
-        if found is None:
-            found = self._create(checkpoint)
-        model_id = str(found.model_id)
-        if found.status != LoggedModelStatus.READY:  # just made, or left by a process that died
-            run = self._client.get_run(checkpoint.run_id)
-            if all(output.model_id != model_id for output in run.outputs.model_outputs):
-                output = LoggedModelOutput(model_id, checkpoint.step)
-                self._client.log_outputs(checkpoint.run_id, [output])
-            found = self._client.finalize_logged_model(model_id, LoggedModelStatus.READY)
-        self._known[_key(checkpoint.identity())] = found
-
-    def _logged(self) -> Iterable[LoggedModel]:
-        token = None
-        while True:
-            page = self._client.search_logged_models(
-                [self._experiment], f"tags.study = '{self._study}'", None, _PAGE, page_token=token
-            )
-            yield from page
-            if not (token := page.token):
-                return
-
-    def _create(self, checkpoint: LoggedCheckpoint) -> LoggedModel:
-        return self._client.create_logged_model(
-            self._experiment,
-            name=f"{checkpoint.cell}-{checkpoint.role}",
-            source_run_id=checkpoint.run_id,
-            tags={**checkpoint.tags, **checkpoint.identity()},
-            params={"step": str(checkpoint.step)},
+    client = tracker.client
+    if found is None:
+        found = client.create_logged_model(
+            tracker.experiment_id,
+            name=f"{tags['cell']}-{tags['role']}",
+            source_run_id=tracker.run_id,
+            tags=dict(tags),
+            params={"step": str(step)},
         )
-
-
-def _key(tags: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(tags.get(name, "") for name in _IDENTITY)
+    if found.status == LoggedModelStatus.READY:
+        return
+    model_id = str(found.model_id)  # just made, or left by a process that died
+    run = client.get_run(tracker.run_id)
+    if all(output.model_id != model_id for output in run.outputs.model_outputs):
+        client.log_outputs(tracker.run_id, [LoggedModelOutput(model_id, step)])
+    client.finalize_logged_model(model_id, LoggedModelStatus.READY)
