@@ -10,17 +10,16 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from pipeline.base.errors import UserError
 from pipeline.base.progress import ProgressReport
 from pipeline.cli.output import check_output, is_standard_output, write_output
 from pipeline.cli.reading import RawOption
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
+from pipeline.config.data import AuditSettings
 from pipeline.data.questions import examples_of
 from pipeline.formats.plural import percent
 
 if TYPE_CHECKING:
-    from pipeline.audit.contamination import Overlap
     from pipeline.audit.records import Audit, Baselines, ColumnAudit, Leak, RuleGroup
 
 _FEW_TYPES = 4
@@ -38,14 +37,10 @@ def audit(
         typer.Option(help="A task that is trained on; repeat the option for several."),
     ] = None,
     raw: RawOption = None,
-    ngram: Annotated[int, typer.Option(help="Words in an n-gram.", min=1)] = 13,
     json: Annotated[
         Path | None,
         typer.Option(help="Also write everything, ids included, as JSON to this file, or to -."),
     ] = None,
-    fail_on_leak: Annotated[
-        bool, typer.Option("--fail-on-leak", help="Exit 1 if a test row is about a training story.")
-    ] = False,
 ) -> None:
     """Find what a data set gives away: fixed rules that solve it, cheats, contradictions, leaks.
 
@@ -56,7 +51,7 @@ def audit(
     what it was given. Published grading rules reward both more than a strict match does.
 
     Examples: `tomrl audit hi_tom`, or to see whether Study 1's tests are in its training set:
-    `tomrl audit hi_tom_order4 explore_tom --against tom_rl_train --fail-on-leak`
+    `tomrl audit hi_tom_order4 explore_tom --against tom_rl_train`
     """
     from pipeline.audit.cheats import won_without_answer
     from pipeline.audit.contamination import Fingerprints
@@ -75,7 +70,7 @@ def audit(
             progress.at(done, name)
         for done, name in enumerate(trained, 1 + len(asked)):
             examples = examples_of(name, raw)
-            known = Fingerprints.of(examples, ngram)
+            known = Fingerprints.of(examples, AuditSettings().ngram)
             overlaps[name] = {test: known.overlap(rows) for test, rows in tests.items()}
             training[name] = won_without_answer(read_all(examples))
             progress.at(done, name)
@@ -85,8 +80,6 @@ def audit(
     if json is not None:
         write_output(json, found.text())
         console.say(f"written: {json}")
-    if fail_on_leak:
-        _fail_on_leak(console, overlaps)
 
 
 def _show(console: Terminal, found: Audit) -> None:
@@ -100,17 +93,6 @@ def _show(console: Terminal, found: Audit) -> None:
     for name, leaks in found.leakage.items():
         console.print(_leak_table(name, leaks))
     _print_flags(console, columns)
-
-
-def _fail_on_leak(console: Terminal, overlaps: Mapping[str, Mapping[str, Overlap]]) -> None:
-    from pipeline.audit.contamination import refuse_contamination
-
-    try:
-        for found in overlaps.values():
-            refuse_contamination("by-story", found)
-    except UserError as error:
-        console.print(f"[red]leak:[/] {escape(str(error).split('. The study')[0])}")
-        raise typer.Exit(1) from None
 
 
 def _sizes_table(columns: Mapping[str, ColumnAudit]) -> Table:

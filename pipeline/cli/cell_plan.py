@@ -29,7 +29,6 @@ from pipeline.formats.plural import counted
 if TYPE_CHECKING:
     from pipeline.ops.verl.compose import Composed
     from pipeline.ops.verl.plan import Plan
-    from pipeline.train.shape import Shape
 
 _GIB = 2**30
 _WHAT = ("what", "which is")
@@ -55,7 +54,6 @@ def show_cell(
     *,
     backend: str | None,
     place: Mapping[str, Any],
-    config: Path | None,
     as_json: bool,
 ) -> None:
     """Show resources and command of a cell's training.
@@ -66,7 +64,6 @@ def show_cell(
         root: The checkout.
         backend: The trainer; the study's if None.
         place: Overrides: ``accelerator``, ``memory`` in GiB, ``gpus``, ``nodes``.
-        config: The ``config.json`` of a model of unknown shape.
         as_json: Print JSON.
 
     Raises:
@@ -76,15 +73,15 @@ def show_cell(
     if (backend or cell.train.backend) == "local":
         if extra := [f"--{name}" for name in ("gpus", "nodes") if name in place]:
             raise UserError(f"{extra[0]} goes with --backend verl; the local trainer takes one")
-        _show_local(key, cell, params, root, place, config, as_json=as_json)
+        _show_local(key, cell, params, root, place, as_json=as_json)
         return
     from pipeline.ops.cluster.head import find_engine_python
     from pipeline.ops.verl.attention import flash_of_jobs
     from pipeline.ops.verl.compose import ask
     from pipeline.ops.verl.plan import count_rows, plan_of
 
-    if config is not None or place.get("accelerator") == "cpu":
-        raise UserError("--config and --accelerator cpu are for the local trainer: --backend local")
+    if place.get("accelerator") == "cpu":
+        raise UserError("--accelerator cpu is for the local trainer: --backend local")
     found = plan_of(
         params, key, count_rows(params, cell, root), place, flash=flash_of_jobs(os.environ)
     )
@@ -101,18 +98,6 @@ def show_cell(
         )
         return
     _show_verl(key, found, composed, params, root)
-
-
-def _read_shape(path: Path) -> Shape:
-    from pipeline.formats.files import read_json
-    from pipeline.train.shape import Shape
-
-    try:
-        return Shape.of(read_json(path))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UserError(f"{path} is not the config.json of a Qwen2 model ({error!r})") from None
 
 
 _HELD = {
@@ -142,7 +127,6 @@ def _show_local(
     params: Params,
     root: Path,
     place: Mapping[str, Any],
-    config: Path | None,
     *,
     as_json: bool,
 ) -> None:
@@ -152,7 +136,7 @@ def _show_local(
     from pipeline.train.shapes import shape_of
 
     model = lookup(params.base, cell.model, "model").model
-    shape = _read_shape(config) if config else shape_of(model, root)
+    shape = shape_of(model, root)
     accelerator = place.get("accelerator")
     device = choose_device("cpu" if accelerator else cell.train.device)
     name = accelerator or device.type

@@ -68,10 +68,6 @@ def plan(
         int | None, typer.Option(min=1, help="With --cell and verl: accelerators per node.")
     ] = None,
     nodes: Annotated[int | None, typer.Option(min=1, help="With --cell and verl: nodes.")] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="With --cell: the config.json of a model that tomrl does not know."),
-    ] = None,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -106,9 +102,9 @@ def plan(
     if cell is not None:
         if cluster is not None or effect is not None:
             raise UserError("--cell shows one cell; leave out --cluster and --effect")
-        show_cell(cell, params, root, backend=backend, place=asked, config=config, as_json=as_json)
+        show_cell(cell, params, root, backend=backend, place=asked, as_json=as_json)
         return
-    if alone := [*asked, *(["backend"] if backend else []), *(["config"] if config else [])]:
+    if alone := [*asked, *(["backend"] if backend else [])]:
         raise UserError(f"--{alone[0]} is for one cell; name it with --cell")
     if effect is not None:
         _show_effect(effect, params, as_json)

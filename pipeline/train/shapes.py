@@ -70,7 +70,4 @@ def _published(said: str, repository: str) -> Shape:
     for name, shape in PUBLISHED.items():
         if f"{repository}-".startswith(f"{name}-"):
             return shape
-    raise UserError(
-        f"the shape of {said} is not known: add it to pipeline/train/shapes.py, or give its "
-        "config.json with `tomrl plan --cell KEY --config FILE`"
-    )
+    raise UserError(f"the shape of {said} is not known: add it to pipeline/train/shapes.py")
