@@ -62,6 +62,6 @@ def run_study(
         folder = RunFolder.here(root, params.study.name)
         remove(folder.path)
         try:
-            return until_stopped(root, lambda commands: drive(folder, commands, jobs=jobs))
+            return until_stopped(lambda commands: drive(folder, commands, jobs=jobs))
         except RunFailed as failure:  # returned, as Prefect prints a traceback of what is raised
             return Failed(message=str(failure), data=failure)

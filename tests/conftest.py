@@ -266,7 +266,7 @@ _REPRODUCE = """
 import sys
 from pathlib import Path
 from flows.driver.commands import Commands
-with Commands(Path.cwd()) as commands:
+with Commands() as commands:
     commands.fork_stages(Path.cwd())
     sys.exit(commands.dvc(["repro"], print, Path.cwd()))
 """

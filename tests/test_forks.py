@@ -30,7 +30,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def commands(tree: Path) -> Iterator[Commands]:
-    with Commands(tree) as commands:
+    with Commands() as commands:
         commands.fork_stages(tree)
         yield commands
 

@@ -17,14 +17,13 @@ from pipeline.ops.driver.forks import Forked, ForkServer
 
 
 class Commands:
-    """Commands of a checkout, started by several threads.
+    """Commands of DVC, started by several threads.
 
     A context that stops running commands at its end. If the process is killed, they stop by
     themselves.
     """
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self) -> None:
         self._running: list[subprocess.Popen[str] | Forked] = []
         self._lock, self._closed = Lock(), False
         self._forks: ForkServer | None = None
@@ -43,28 +42,15 @@ class Commands:
             self._forks = ForkServer(tree, stage_environment())
 
     def dvc(self, arguments: list[str], hear: Callable[[str], None], tree: Path) -> int:
-        """:meth:`run` for a command of DVC in a checkout."""
-        forks = self._forks if self._forks and self._forks.checkout == tree else None
-
-        def start() -> subprocess.Popen[str] | Forked:
-            return (forks and forks.start(arguments)) or _start(dvc_command(*arguments), tree)
-
-        return self._follow(start, hear)
-
-    def run(self, command: list[str], hear: Callable[[str], None]) -> int:
-        """Run a command, pass on its output line by line to ``hear``, and return its exit status.
+        """Run a command in a checkout, pass on its output line by line, return its exit status.
 
         After :meth:`stop` nothing is started, and the status is that of a stopped command.
         """
-        return self._follow(lambda: _start(command, self._root), hear)
-
-    def _follow(
-        self, start: Callable[[], subprocess.Popen[str] | Forked], hear: Callable[[str], None]
-    ) -> int:
+        forks = self._forks if self._forks and self._forks.checkout == tree else None
         with self._lock:
             if self._closed:
                 return -signal.SIGINT
-            process = start()
+            process = (forks and forks.start(arguments)) or _start(arguments, tree)
             self._running.append(process)
         assert process.stdout is not None
         with process.stdout:
@@ -99,9 +85,9 @@ class Commands:
                 end_group(process, None)
 
 
-def _start(command: list[str], where: Path) -> subprocess.Popen[str]:
+def _start(arguments: list[str], where: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        command,
+        dvc_command(*arguments),
         cwd=where,
         env=stage_environment(),
         stdout=subprocess.PIPE,

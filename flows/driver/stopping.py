@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
-from pathlib import Path
 from threading import Event, Thread
 from typing import TypeVar
 from uuid import UUID
@@ -32,8 +31,8 @@ class StopRequested(Exception):
         self.by = by
 
 
-def until_stopped(root: Path, run: Callable[[Commands], Result]) -> Result | State:
-    """Run commands of a checkout until they are done or stopped; then return a cancelled state.
+def until_stopped(run: Callable[[Commands], Result]) -> Result | State:
+    """Run commands until they are done or stopped; then return a cancelled state.
 
     They are stopped when the flow run is cancelled on Prefect's server, or this process
     interrupted. Exceptions of ``run`` are passed on, unless they were stopped.
@@ -41,7 +40,7 @@ def until_stopped(root: Path, run: Callable[[Commands], Result]) -> Result | Sta
     if deployment.id is None:
         raise_on_sigterm()  # in place of Prefect's handler, after which the run has crashed
     asked: StopRequested | None = None
-    with Commands(root) as commands, stopped_from_outside(commands) as stopped:
+    with Commands() as commands, stopped_from_outside(commands) as stopped:
         try:
             result = run(commands)
         except KeyboardInterrupt as interrupt:

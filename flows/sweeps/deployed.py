@@ -45,7 +45,7 @@ def sweep_study(study: str, concurrency: Annotated[int | None, Field(ge=1)] = No
         if ready(folder, study):
             return _run(folder, concurrency)
         get_run_logger().info("study %s is up to date: nothing to run", study)
-        until_stopped(folder.home, partial(push, folder, say=get_run_logger().info))
+        until_stopped(partial(push, folder, say=get_run_logger().info))
         publish(replace(RunFolder.here(folder.home, study), artifact=folder.artifact))
         return True
 
@@ -80,7 +80,7 @@ def _run(folder: SweepFolder, slots: int | None, pushing: bool = True) -> bool |
     os.environ.update(absolute_places(os.environ, folder.home))
     run = partial(_sweep, folder, slots=slots, pushing=pushing)
     try:
-        return until_stopped(folder.home, run)
+        return until_stopped(run)
     except (RunFailed, NotPushed) as failure:  # returned: Prefect prints tracebacks of what is not
         return Failed(message=str(failure), data=failure)
 

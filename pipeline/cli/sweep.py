@@ -146,7 +146,7 @@ def _push(folder: SweepFolder) -> None:
     from flows.sweeps.push import NotPushed, push
 
     try:
-        with Commands(folder.home) as commands:
+        with Commands() as commands:
             push(folder, commands, console.say)
     except NotPushed as error:
         Terminal(stderr=True).say(f"error: {error}")

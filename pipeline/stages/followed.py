@@ -16,11 +16,12 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from getpass import getuser
 from pathlib import Path
 
 import psutil
+from pydantic import TypeAdapter
 
 from pipeline.base.errors import UserError, first_line
 from pipeline.base.git import checked_out, git
@@ -178,18 +179,17 @@ class Ended:
             log.warning("%s: not written (%s)", logs / ENDED, error)
 
 
+_ended = TypeAdapter(Ended)
+
+
 def read_ended(logs: Path) -> Ended | None:
     """How a stage ended; None where nothing is known. A damaged log stops nothing."""
     path = logs / ENDED
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        ended = Ended(**{field.name: found[field.name] for field in fields(Ended)})
-        tags = {str(name): str(value) for name, value in ended.circumstances.items()}
-        cause = None if ended.cause is None else str(ended.cause)
-        return Ended(str(ended.status), float(ended.began), float(ended.seconds), tags, cause)
+        return _ended.validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError):
         log.warning("%s is damaged; MLflow is not told how long the stage took", path)
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from threading import Timer
 from uuid import UUID
@@ -16,7 +17,6 @@ from flows.driver.commands import Commands
 from flows.driver.limits import Limit, found_limit, held, limit_of, most_taken
 from flows.driver.stopping import until_stopped
 from pipeline.base.errors import UserError
-from pipeline.base.processes import ending_with_this
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
 from tests.conftest import PROJECT, prefect_home
@@ -32,17 +32,20 @@ def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
 
 
 def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: Path) -> None:
+    for words in (("git", "init", "-q"), ("dvc", "init", "-q")):
+        subprocess.run(words, cwd=tmp_path, check=True)
+    (tmp_path / "dvc.yaml").write_text("stages: {asleep: {cmd: sleep 600}}")
     ended: list[int] = []
 
     def run(commands: Commands) -> None:
         with get_client(sync_client=True) as client:
             client.set_flow_run_state(UUID(flow_run.id), Cancelling())
-        ended.append(commands.run(ending_with_this("http.server", "0"), lambda _: None))
+        ended.append(commands.dvc(["repro"], lambda _: None, tmp_path))
         raise RuntimeError("what was stopped ends as it may")
 
     @flow
     def serve() -> State | None:
-        return until_stopped(tmp_path, run)
+        return until_stopped(run)
 
     assert serve(return_state=True).is_cancelled()
     assert len(ended) == 1  # what would have run on has ended
@@ -60,8 +63,8 @@ def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: P
         limit_of(large, "tom-rl", most + 1)
 
     # Who waits for a slot that another sweep holds stops waiting when it is stopped.
-    with Commands(tmp_path) as commands, held(gpu, most, commands):
-        others = Commands(tmp_path)
+    with Commands() as commands, held(gpu, most, commands):
+        others = Commands()
         Timer(0.5, others.stop).start()
         with held(gpu, 1, others):
             assert others.stopped
@@ -69,12 +72,12 @@ def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: P
             assert client.read_global_concurrency_limit_by_name("gpu").active_slots == most
 
     # Who takes nothing of it does not wait.
-    with Commands(tmp_path) as commands, held(gpu, most, commands), held(gpu, 0, commands):
+    with Commands() as commands, held(gpu, most, commands), held(gpu, 0, commands):
         assert not commands.stopped
 
     # Who needs more than its sweep may take at a time takes all of it, and runs alone.
     own = found_limit(Limit("gpu-mini", 2), set_to=2)
-    with Commands(tmp_path) as commands, held(own, 4, commands):
+    with Commands() as commands, held(own, 4, commands):
         with get_client(sync_client=True) as client:
             found = client.read_global_concurrency_limit_by_name("gpu-mini")
         assert (found.limit, found.active_slots) == (2, 2)
