@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -80,13 +80,22 @@ def export_inspect(
     from pipeline.analysis.export.inspect_log import file_name, inspect_log
     from pipeline.formats.files import write_json
 
-    def write(folder: Path, columns: Sequence[Column]) -> int:
-        for column in columns:
-            place = folder / column.study / column.cell / file_name(column)
-            write_json(place, inspect_log(column))
-        return len(columns)
-
-    count = _export(cells or [], to, force, write, "logs of Inspect; open with: inspect view")
+    root = find_root()
+    chosen = list(_chosen(root, cells or []))
+    note = "logs of Inspect; open with: inspect view\n" + ", ".join(each.text for each in chosen)
+    count = 0
+    with (
+        exporting(to, note, force=force) as folder,
+        ProgressReport("export", len(chosen)) as progress,
+    ):
+        for done, each in enumerate(chosen, 1):
+            for column in _columns(root, each):
+                place = folder / column.study / column.cell / file_name(column)
+                write_json(place, inspect_log(column))
+                count += 1
+            progress.at(done, each.name)
+        if not count:
+            raise UserError("no cell that was named has answers; nothing is written")
     Terminal().say(
         f"{counted(count, 'log')} in {to}; look at them with: inspect view start --log-dir {to}"
     )
@@ -175,31 +184,6 @@ def export_environment(
     with exporting(to, f"an environment of {', '.join(tasks)}", force=force) as folder:
         name = write_environment(find_root(), tasks, combination, libraries or [], folder)
     Terminal().say(f"package {name} in {to}; install it with: pip install {to}")
-
-
-def _export(
-    names: Sequence[str],
-    to: Path,
-    force: bool,
-    write: Callable[[Path, Sequence[Column]], int],
-    note: str,
-) -> int:
-    """Write the columns of cells by ``write``, which returns their number; return the total."""
-    root = find_root()
-    chosen = list(_chosen(root, names))
-    note = f"{note}\n{', '.join(each.text for each in chosen)}"
-    with (
-        exporting(to, note, force=force) as folder,
-        ProgressReport("export", len(chosen)) as progress,
-    ):
-        count = 0
-        for done, each in enumerate(chosen, 1):
-            if columns := _columns(root, each):
-                count += write(folder, columns)
-            progress.at(done, each.name)
-        if not count:
-            raise UserError("no cell that was named has answers; nothing is written")
-    return count
 
 
 def _chosen(root: Path, names: Sequence[str]) -> Iterator[Chosen]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,35 +31,30 @@ def regrade(
     source: ForeignAnswers | Path, benchmark: str | None, match: Match, *, as_json: bool
 ) -> None:
     """Grade the answers of a file or a cell again, and print their accuracy by belief order."""
-    if not isinstance(source, Path):
-        graded = _grade_file(source, match)
-        if as_json:
-            print(json.dumps(_as_json(graded, match)))
-        else:
-            _show(graded, source.path.name, source.task.name, match)
-        return
-    by_task = dict(_grade_cell(str(source), benchmark, match))
-    if as_json:
-        print(json.dumps({task: _as_json(graded, match) for task, graded in by_task.items()}))
-        return
-    for task, graded in by_task.items():
-        _show(graded, str(source), task, match)
-
-
-def _grade_file(file: ForeignAnswers, match: Match) -> Regraded:
-    from pipeline.evaluate.regrade import regrade as grade_again
-
-    return grade_again(file.read(GRADED), file.task, match.value)
-
-
-def _grade_cell(name: str, benchmark: str | None, match: Match) -> Iterator[tuple[str, Regraded]]:
     from pipeline.evaluate.answers import AnsweredQuestion
     from pipeline.evaluate.regrade import regrade as grade_again
     from pipeline.tasks import registry
 
-    for task, items in items_by_task(name, benchmark).items():
-        answers = [AnsweredQuestion(i.example.id, i.example, i.response) for i in items]
-        yield task, grade_again(answers, registry.get(task), match.value)
+    if isinstance(source, Path):
+        name, by_task = (
+            str(source),
+            {
+                task: [AnsweredQuestion(i.example.id, i.example, i.response) for i in items]
+                for task, items in items_by_task(str(source), benchmark).items()
+            },
+        )
+    else:
+        name, by_task = source.path.name, {source.task.name: source.read(GRADED)}
+    graded = {
+        task: grade_again(answers, registry.get(task), match.value)
+        for task, answers in by_task.items()
+    }
+    if not as_json:
+        for task, found in graded.items():
+            _show(found, name, task, match)
+        return
+    told = {task: _as_json(found, match) for task, found in graded.items()}
+    print(json.dumps(told if isinstance(source, Path) else told[source.task.name]))
 
 
 def _as_json(result: Regraded, match: Match) -> dict[str, Any]:

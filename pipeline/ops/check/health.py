@@ -22,7 +22,7 @@ from pipeline.ops.check.doctor import Finding, libraries
 from pipeline.ops.driver.checkout import ask_dvc
 from pipeline.ops.mirror.server import prepare, tracking_uri, without_secrets
 
-_RAY_VARIABLE, _PREFECT_VARIABLE, _ANSWER_SECONDS = "RAY_ADDRESS", "PREFECT_API_URL", 30
+_ANSWER_SECONDS = 30
 _SQLITE = "sqlite:///"
 
 
@@ -96,8 +96,8 @@ def _download(source: Source) -> str:
 def servers(root: Path) -> Iterator[Finding]:
     """Ask servers and remotes whether they answer; what is not configured is not asked."""
     yield _mlflow(root)
-    yield _ray(os.environ.get(_RAY_VARIABLE, ""))
-    yield _prefect(os.environ.get(_PREFECT_VARIABLE, ""))
+    yield _server("ray", "RAY_ADDRESS", "api/version", "http://HEAD:8265")
+    yield _server("prefect", "PREFECT_API_URL", "health", "http://HOST:4200/api")
     yield _remote_of_dvc(root)
 
 
@@ -112,24 +112,19 @@ def _mlflow(root: Path) -> Finding:
     return Finding("mlflow", f"{without_secrets(uri)} answers", True)
 
 
-def _ray(address: str) -> Finding:
-    if not address:
-        return Finding("ray", f"{_RAY_VARIABLE} is not set", None)
+def _server(name: str, variable: str, path: str, example: str) -> Finding:
+    """Ask the server that a variable names, at a path below its address."""
+    address = os.environ.get(variable, "")
     if not address.startswith("http"):
-        return Finding("ray", f"{address}: not asked, as it is not an http address", None)
-    refusal = _refusal(f"{address.rstrip('/')}/api/version")
-    repair = f"start the cluster, or set {_RAY_VARIABLE} to http://HEAD:8265"
-    return Finding("ray", f"{address} {refusal or 'answers'}", not refusal, repair)
-
-
-def _prefect(address: str) -> Finding:
-    if not address:
-        return Finding("prefect", f"{_PREFECT_VARIABLE} is not set", None)
-    refusal = _refusal(f"{address.rstrip('/')}/health")
-    repair = f"start the server, or set {_PREFECT_VARIABLE} to http://HOST:4200/api"
-    return Finding(
-        "prefect", f"{without_secrets(address)} {refusal or 'answers'}", not refusal, repair
-    )
+        unasked = f"{address}: not asked, as it is not an http address"
+        return Finding(name, unasked if address else f"{variable} is not set", None)
+    try:
+        with urllib.request.urlopen(f"{address.rstrip('/')}/{path}", timeout=_ANSWER_SECONDS):
+            said, ok = "answers", True
+    except (OSError, ValueError) as error:
+        said, ok = f"does not answer ({error})", False
+    repair = f"start it, or set {variable} to {example}"
+    return Finding(name, f"{without_secrets(address)} {said}", ok, repair)
 
 
 def _remote_of_dvc(root: Path) -> Finding:
@@ -151,15 +146,6 @@ def _remote_of_dvc(root: Path) -> Finding:
             refusal = f"{name} does not answer ({type(error).__name__})"
             return Finding(subject, refusal, False, "fix it: dvc remote list, dvc remote modify")
     return Finding(subject, f"{name} answers", True)
-
-
-def _refusal(url: str) -> str:
-    """Why an address does not answer, empty if it does."""
-    try:
-        with urllib.request.urlopen(url, timeout=_ANSWER_SECONDS):
-            return ""
-    except (OSError, ValueError) as error:
-        return f"does not answer ({error})"
 
 
 def disk(root: Path, gibibytes: float) -> Iterator[Finding]:
