@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pipeline.base.errors import UserError
 from pipeline.base.plugins import REWARDS
-from pipeline.cli.output import check_output, is_standard_output, write_output
+from pipeline.cli.output import check_output, is_standard_output
 from pipeline.cli.reading import TABLE, refuse_same_file
-from pipeline.cli.reward_rows import OPTIONAL, read_rows
+from pipeline.cli.rows import read_rows, write_rows
 from pipeline.cli.terminal import Terminal
+from pipeline.evaluate.answers import refuse_missing
 from pipeline.formats.plural import counted
 from pipeline.reward.presets import load_preset, safe_reward
+from pipeline.reward.reward import Preset as Reward
 from pipeline.tasks import registry
+from pipeline.tasks.example import Example
 
 DEFAULT_TASK = "hi_tom"
+OPTIONAL = (
+    *("task", "benchmark", "story", "question", "question_type"),
+    *("answer_kind", "choices", "order", "meta"),
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -70,7 +78,7 @@ def score(
     check_output(output)
     registry.get(benchmark)
     chosen = load_preset(preset.value, {} if weight is None else {"weight": weight})
-    given = [safe_reward(chosen, *row) for row in read_rows(source, benchmark, chosen)]
+    given = [safe_reward(chosen, *row) for row in read_completions(source, benchmark, chosen)]
     rows: list[dict[str, object]] = [
         {
             "score": each.score,
@@ -81,10 +89,47 @@ def score(
         }
         for each in given
     ]
-    write_output(output, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_rows(output, rows)
     mean = sum(each.score for each in given) / len(given)
     failed = [each.error for each in given if each.error is not None]
     note = f"; grading failed on {len(failed)}, first with {failed[0]}" if failed else ""
     Terminal(stderr=is_standard_output(output)).say(
         f"{counted(len(given), 'score')} written to {output}, mean {mean:.4g}{note}"
     )
+
+
+def read_completions(
+    source: Path, default_task: str, preset: Reward
+) -> Iterator[tuple[str, Example]]:
+    """Yield completions with the examples that grade them.
+
+    Args:
+        source: A table; see :func:`pipeline.formats.tables.read_table`.
+        default_task: The task of rows without one.
+        preset: The reward, which may read further fields.
+
+    Raises:
+        UserError: At the first malformed row, by file and place, with the missing field.
+    """
+    for where, row in read_rows(source, ("completion", "ground_truth"), OPTIONAL):
+        try:
+            task = registry.get(row.get("task", default_task))
+            example = Example(
+                benchmark=row.get("benchmark", task.benchmark),
+                task=task.name,
+                story=row.get("story", ""),
+                question=row.get("question", ""),
+                answer=row["ground_truth"],
+                answer_kind=row.get("answer_kind", "span"),
+                choices=row.get("choices"),
+                order=row.get("order"),
+                question_type=row.get("question_type", ""),
+                meta=row.get("meta", {}),
+                story_id="-",
+                id="-",
+            )
+            refuse_missing(row, task.reads(example), f"grading this row of {task.name}")
+            refuse_missing(row, preset.reads, "this reward")
+        except UserError as error:
+            raise UserError(f"{source}, {where}: {error}") from None
+        yield row["completion"], example

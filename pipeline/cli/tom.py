@@ -14,7 +14,7 @@ from pipeline.base.errors import UserError
 from pipeline.cli.cells import CELL, items_by_task, names_cell
 from pipeline.cli.output import JsonOption, check_output, is_standard_output, print_json
 from pipeline.cli.reading import TABLE, read_input, refuse_same_file
-from pipeline.cli.story_rows import InputRow, check_length, decoded, read_rows, write_rows
+from pipeline.cli.rows import Row, check_length, read_stories, write_rows
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.formats.plural import counted
@@ -99,7 +99,7 @@ def solve(
     language, chosen = _language(benchmark, rules)
     refuse_same_file(source, output)
     check_output(output)
-    rows = list(read_rows(source, "story", "question"))
+    rows = list(read_stories(source, "story", "question"))
     answers = [
         {"id": row.get("id", number), "answer": found.answer, "reason": found.reason}
         for number, row in rows
@@ -189,7 +189,7 @@ def check(
     if names_cell(source):
         by_task = _suite_rows(str(source), benchmark)
     else:
-        rows = read_rows(source, "story", "question", "answer")
+        rows = read_stories(source, "story", "question", "answer")
         by_task = {_named(benchmark): [{**row, "line": number} for number, row in rows]}
     reports = {
         task: check_rows(language, rows, chosen)
@@ -258,7 +258,7 @@ def claims(
     language, chosen = _language(benchmark, rules)
     refuse_same_file(source, output)
     check_output(output)
-    rows = list(read_rows(source, "story", "question", "response"))
+    rows = list(read_stories(source, "story", "question", "response"))
     read = [_claims(language, row, chosen) for _, row in rows]
     write_rows(
         output,
@@ -276,7 +276,7 @@ def claims(
     )
 
 
-def _claims(name: str, row: InputRow, rules: Rules) -> list[dict[str, object]] | None:
+def _claims(name: str, row: Row, rules: Rules) -> list[dict[str, object]] | None:
     """The claims of a response as rows; None where its story cannot be read."""
     language = get_language(name)
     try:
@@ -349,7 +349,7 @@ def _suite_rows(name: str, benchmark: str | None) -> dict[str, list[dict[str, An
     }
 
 
-def _solved(language: str, row: InputRow, rules: Rules) -> Answer:
+def _solved(language: str, row: Row, rules: Rules) -> Answer:
     try:
         return solve_question(language, row["story"], row["question"], row.get("choices"), rules)
     except ParseError as error:
@@ -358,12 +358,17 @@ def _solved(language: str, row: InputRow, rules: Rules) -> Answer:
 
 def _story_of(source: Path, row: int) -> str:
     if not is_table(source):
-        text = decoded(source, read_input(source))
+        try:
+            text = read_input(source).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{source}: byte {error.start} is not UTF-8; convert the file"
+            ) from None
         check_length(str(source), text)
         if not text.strip():
             raise UserError(f"{source} holds no story")
         return text
-    for number, fields in read_rows(source, "story"):
+    for number, fields in read_stories(source, "story"):
         if number == row:
             return str(fields["story"])
     raise UserError(f"{source} has no row {row}; choose another one with --row")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cli.reward_rows import read_rows
+from pipeline.cli.reward import read_completions
 from pipeline.evaluate.answers import AnsweredQuestion, read_answers
 from pipeline.evaluate.regrade import EXPANDED, TAGS, regrade
 from pipeline.judge.items import items_of
@@ -47,7 +47,7 @@ def _rewarded(file: Path, gold: Example) -> list[bool]:
     preset = load_preset("tom-rl", {})  # which pays the published rule
     return [
         reward(preset, said, example).grade.correct
-        for said, example in read_rows(file, gold.task, preset)
+        for said, example in read_completions(file, gold.task, preset)
     ]
 
 

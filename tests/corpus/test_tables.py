@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pipeline.base.errors import UserError
-from pipeline.cli import reward_rows, story_rows
+from pipeline.cli.reward import read_completions
+from pipeline.cli.rows import read_stories
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.answers import read_answers
 from pipeline.evaluate.engine import Prompt
@@ -37,7 +38,7 @@ def _judged(path: Path) -> Read:
 
 
 def _rewarded(path: Path) -> Read:
-    rows = reward_rows.read_rows(path, "hi_tom", load_preset("fidelity", {}))
+    rows = read_completions(path, "hi_tom", load_preset("fidelity", {}))
     return [
         {"answer": example.answer, "order": example.order, "response": said}
         for said, example in rows
@@ -45,7 +46,7 @@ def _rewarded(path: Path) -> Read:
 
 
 def _claimed(path: Path) -> Read:
-    rows = story_rows.read_rows(path, "story", "question", "response")
+    rows = read_stories(path, "story", "question", "response")
     return [{"id": row["id"], "response": row["response"]} for _, row in rows]
 
 

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 from pipeline.audit.cheats import CHEATS, DISGUISES, Constants, respond
 from pipeline.base.errors import UserError
 from pipeline.base.plugins import REWARDS
-from pipeline.cli.reward_rows import read_rows
+from pipeline.cli.reward import read_completions
 from pipeline.config.sources import ArithmeticSource, GeneratedSource
 from pipeline.data.generated import arithmetic, pairs, stories
 from pipeline.data.sources import SOURCES
@@ -141,7 +141,7 @@ def test_rows_of_a_file_are_graded_as_examples_are(task: Task, tmp_path: Path) -
     rows = [as_row(example) for example in examples]
     write_lines(tmp_path / "rows.jsonl", rows)
     for (response, read), example in zip(
-        read_rows(tmp_path / "rows.jsonl", "hi_tom", preset), examples, strict=True
+        read_completions(tmp_path / "rows.jsonl", "hi_tom", preset), examples, strict=True
     ):
         assert replace(read, id=example.id, story_id=example.story_id) == example
         assert reward(preset, response, read).score == 1.1
@@ -151,7 +151,7 @@ def test_rows_of_a_file_are_graded_as_examples_are(task: Task, tmp_path: Path) -
         del (row[section] if section else row)[inner]
         write_lines(tmp_path / "row.jsonl", [row])
         with pytest.raises(UserError, match=f"row.jsonl, line 1: the field '{name}' is missing"):
-            list(read_rows(tmp_path / "row.jsonl", "hi_tom", preset))
+            list(read_completions(tmp_path / "row.jsonl", "hi_tom", preset))
 
 
 def as_row(example: Example) -> dict[str, Any]:
