@@ -17,7 +17,6 @@ from pipeline.formats.files import remove, size
 from pipeline.formats.leftovers import MADE, ownerless
 from pipeline.ops.driver.checkout import find_root
 from pipeline.ops.driver.mend import mend_dvc
-from pipeline.stages.resume import what_is_left
 
 _ALL = (".dvc/cache", ".dvc/tmp", "mlartifacts")
 console = Terminal()
@@ -44,7 +43,7 @@ def clean(
     root = find_root()
     if not dry_run:
         mend_dvc(root)
-    work = _interrupted(root)
+    _refuse_owned(root)
     made = [root / name for name in MADE if (root / name).exists()]
     if everything:
         made += [root / name for name in _ALL if (root / name).exists()]
@@ -58,34 +57,28 @@ def clean(
         return
     names = ", ".join(_name(path, root) for path in found)
     if dry_run:
-        _show(root, made, work, elsewhere)
+        _show(root, made, elsewhere)
         return
     if not yes:
-        _show(root, made, work, elsewhere)
+        _show(root, made, elsewhere)
         typer.confirm(f"Remove {names} in {root}?", abort=True)
     for path in found:
         remove(path)
     console.say(f"removed {names}")
 
 
-def _interrupted(root: Path) -> list[Path]:
-    """The folders of interrupted work; UserError if work is under way in one of them."""
-    folders = sorted(path for path in (root / "work").glob("*") if path.is_dir())
-    owners = [*folders, *(root / "work" / "sweeps").glob("*/"), root / "logs" / "checkout"]
-    for folder in owners:
+def _refuse_owned(root: Path) -> None:
+    """Refuse while work is under way."""
+    work = root / "work"
+    for folder in (*work.glob("*/"), *(work / "sweeps").glob("*/"), root / "logs" / "checkout"):
         if is_owned(folder):
             raise UserError(f"{in_use(folder)}; wait until it has ended, or end it, then clean")
-    return folders
 
 
-def _show(root: Path, made: list[Path], work: list[Path], elsewhere: list[Path]) -> None:
+def _show(root: Path, made: list[Path], elsewhere: list[Path]) -> None:
     table = make_list()
     for path in made:
         table.add_row(escape(_name(path, root)), decimal(size(path)), "")
-        if path == root / "work":
-            for folder in work:
-                name, bytes_ = escape(_name(folder, root)), decimal(size(folder))
-                table.add_row(f"  {name}", bytes_, what_is_left(folder))
     for path in elsewhere:
         table.add_row(escape(_name(path, root)), decimal(size(path)), "left half-written")
     table.add_row("in all", decimal(sum(map(size, [*made, *elsewhere]))), "")

@@ -140,13 +140,10 @@ def _check_arguments(name: str, body: Callable[..., None], given: Sequence[str])
     try:
         signature(body).bind(None, *given)
     except TypeError:
-        needed = [p.upper() for p in list(signature(body).parameters)[1:] if p == "key"]
+        needed = " KEY, an entry of params.yaml" if "key" in signature(body).parameters else ""
         raise UserError(
             f"found the arguments {' '.join(map(repr, given)) or 'none'}; usage: "
-            f"{' '.join(['python -m pipeline.stages.' + name, *needed])}, with the key of an entry "
-            f"in params.yaml as KEY"
-            if needed
-            else f"found the arguments {' '.join(map(repr, given))}; it takes none"
+            f"python -m pipeline.stages.{name}{needed}"
         ) from None
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pipeline.base.errors import UserError
 from pipeline.base.ownership import is_owned
 from pipeline.formats.files import discard, read_json, remove, replacing, write_json
+from pipeline.formats.nested import differing
 from pipeline.formats.records import UNREADABLE, Record
 
 MADE_FROM, OF = "made_from.json", "of.json"
@@ -50,14 +50,6 @@ def leave(work: Path, own: StateOf, steps: int | None) -> None:
         discard(older)
 
 
-def what_is_left(work: Path) -> str:
-    """What a folder of resumable state holds, in words."""
-    found = _found(work)
-    if found is None or found.finished is None:
-        return "interrupted work"
-    return f"state of {found.study}/{found.cell}, which more steps go on from"
-
-
 def _found(work: Path) -> StateOf | None:
     """What a folder says that it belongs to; None where that cannot be read."""
     try:
@@ -68,20 +60,15 @@ def _found(work: Path) -> StateOf | None:
 
 def read_options(arguments: Sequence[str]) -> Path | None:
     """The folder that ``--resume`` names, if it is there."""
-    parser = argparse.ArgumentParser(
-        prog="python -m pipeline.stages.train CELL",
-        description="Train a cell. It goes on by itself from its own state in work/; a changed "
-        "parameter or input starts fresh.",
+    match arguments:
+        case []:
+            return None
+        case ["--resume", folder]:
+            return Path(folder)
+    raise UserError(
+        f"found the arguments {' '.join(map(repr, arguments))} after the cell; allowed: --resume "
+        "FOLDER, to go on from that state, such as a copy of work/DIGEST of another machine"
     )
-    parser.add_argument(
-        "--resume",
-        type=Path,
-        metavar="FOLDER",
-        help="go on from this state instead, such as a copy of work/DIGEST of another machine; "
-        "refused if it was made with other parameters or inputs",
-    )
-    found: Path | None = parser.parse_args(list(arguments)).resume
-    return found
 
 
 def begin(
@@ -121,11 +108,9 @@ def _check(resume: Path, made_from: Mapping[str, object]) -> None:
             f"--resume {resume}: found no {MADE_FROM} there; allowed: a folder that training left "
             "in work/"
         )
-    before, now = dict(_flat(_noted(path))), dict(_flat(made_from))
     changed = [
-        f"{name} was {before.get(name, 'absent')}, is {now.get(name, 'absent')}"
-        for name in sorted({*before, *now})
-        if before.get(name) != now.get(name)
+        f"{name} was {before}, is {now}"
+        for name, (before, now) in sorted(differing(_noted(path), made_from).items())
     ]
     if changed:
         raise UserError(
@@ -145,11 +130,3 @@ def _noted(path: Path) -> dict[str, object]:
             "beside it was made from. Leave --resume out to start fresh"
         )
     return found
-
-
-def _flat(content: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    for name, value in content.items():
-        if isinstance(value, dict) and value:
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value

@@ -112,11 +112,7 @@ def ask_columns(engine: Engine, cell: Cell, asked: Sequence[Asked], title: str) 
     """Put columns of examples to an engine, and show how far it is."""
     responses = sum(len(each.examples) * each.asking.samples for each in asked)
     with ProgressReport(title, responses) as progress:
-
-        def report(count: int) -> None:
-            progress.at(count)
-
-        graded = evaluate(engine, asked, seed=cell.seed, report=report)
+        graded = evaluate(engine, asked, seed=cell.seed, report=progress.at)
     if cell.evaluate.scoring == "options":
         suite, likely = asked[0], cast(Likelihoods, engine)  # as the configuration is held to
         choices = choices_of(suite)

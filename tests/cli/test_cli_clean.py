@@ -25,7 +25,6 @@ def test_a_dry_run_says_what_would_go_and_how_much(typed: Run, checkout: Path) -
     for line in (
         "runs 500 bytes",
         "work 2.0 kB",
-        "work/ab 2.0 kB interrupted work",
         ".params.yaml.0123abcd.tmp 70 bytes left half-written",
         "in all 2.6 kB",
     ):

@@ -14,7 +14,7 @@ from pipeline.config.study import Study
 from pipeline.formats.files import folder_digests
 from pipeline.stages import base, train
 from pipeline.stages.common import Stage
-from pipeline.stages.resume import what_is_left
+from pipeline.stages.resume import StateOf
 from pipeline.train.update import Updater
 from tests.stages.made import make_data
 from tests.stages.small import small_study
@@ -60,7 +60,7 @@ def test_more_steps_go_on_from_the_last(
     train.main(staged(whole, made[1], steps=6), KEY)
     train.main(staged(longer, made[1], steps=3), KEY)  # measured after step 3, as it is the last
     (state,) = (longer / "work").glob("*/of.json")
-    assert what_is_left(state.parent) == f"state of mini/{KEY}, which more steps go on from"
+    assert StateOf.read(state, "train") == StateOf(study="mini", cell=KEY, finished=3)
     del updates[:]
     train.main(staged(longer, made[1], steps=6), KEY)
     assert len(updates) == 3
