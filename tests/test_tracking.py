@@ -29,7 +29,7 @@ from pipeline.stages.common import Stage
 from pipeline.stages.followed import followed
 from tests.alive import until
 from tests.analysis.made import scores
-from tests.conftest import TINY
+from tests.conftest import TINY, commit
 
 KEY = "nano-hi"
 
@@ -135,21 +135,8 @@ def test_a_run_lasts_as_long_as_its_stages_worked(root: Path, params: Params) ->
 
 
 def test_a_run_says_who_ran_what_where(root: Path, params: Params) -> None:
-    for command in (
-        ("init", "-q"),
-        (
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@b.c",
-            "commit",
-            "-q",
-            "--allow-empty",
-            "-m",
-            "first",
-        ),
-    ):
-        subprocess.run(["git", *command], cwd=root, check=True)
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    commit(root)
     with followed(Stage("train", root, params).of(KEY)):
         pass
     complete(params, root)
@@ -222,14 +209,13 @@ def test_a_damaged_note_of_the_end_stops_nothing(
 
 def test_sending_results_later_does_not_claim_them(root: Path, params: Params) -> None:
     """What was run at one commit stays so when its files are sent again at another."""
-    commit = ("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m")
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
-    subprocess.run(["git", *commit, "first"], cwd=root, check=True)
+    commit(root)
     with followed(Stage("evaluate", root, params).of(KEY)):
         pass
     complete(params, root)
     (before,) = runs(prepare(root), "cell")
-    subprocess.run(["git", *commit, "second"], cwd=root, check=True)
+    commit(root)
     evaluated(root, params)
     assert complete(params, root) == [KEY] and complete(params, root) == []
     (after,) = runs(prepare(root), "cell")
@@ -259,13 +245,10 @@ def test_worktrees_and_experiments_use_the_home_checkout(root: Path) -> None:
     main = root / "main checkout"
     main.mkdir()
     (main / "dvc.yaml").write_text("stages: {}\n")
-    for command in (
-        ("init", "-q"),
-        ("add", "-A"),
-        ("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "first"),
-        ("worktree", "add", "-q", str(root / "beside"), "-b", "beside"),
-    ):
-        subprocess.run(["git", *command], cwd=main, check=True)
+    subprocess.run(["git", "init", "-q"], cwd=main, check=True)
+    commit(main)
+    beside = ("git", "worktree", "add", "-q", str(root / "beside"), "-b", "beside")
+    subprocess.run(beside, cwd=main, check=True)
     experiment = main / ".dvc" / "tmp" / "exps" / "standalone" / "tmpabc"
     experiment.mkdir(parents=True)
     for checkout in (main, root / "beside", experiment):

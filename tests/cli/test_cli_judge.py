@@ -214,13 +214,6 @@ def test_claims_of_every_response(tmp_path: Path) -> None:
     }
 
 
-def test_claims_need_a_response(tmp_path: Path) -> None:
-    source = lines(tmp_path / "in.jsonl", {"story": STORY, "question": QUESTION})
-    with pytest.raises(UserError, match="'response' is missing"):
-        tomrl("tom", "claims", source, "-o", tmp_path / "out.jsonl")
-    assert not (tmp_path / "out.jsonl").exists()
-
-
 def test_what_came_of_edited_reasoning_counts_for_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     question = Example("hi_tom", "hi_tom", STORY, QUESTION, "red_box", order=1)
     tried = Used(untried="asked of this cell alone")

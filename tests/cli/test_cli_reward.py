@@ -112,9 +112,3 @@ def test_a_bad_row_is_named_and_nothing_written(tmp_path: Path, line: str, why: 
     with pytest.raises(UserError, match=why):
         score(write(tmp_path, RIGHT, line, RIGHT))
     assert not (tmp_path / "out.jsonl").exists()
-
-
-def test_an_output_below_a_file_is_refused(tmp_path: Path) -> None:
-    blocked = write(tmp_path, RIGHT)
-    with pytest.raises(UserError, match="cannot be written"):
-        score(blocked, "-o", str(blocked / "out.jsonl"))

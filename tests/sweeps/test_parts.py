@@ -159,20 +159,6 @@ def test_what_ran_when_a_sweep_was_killed_is_stopped(repository: Path) -> None:
     ) in found.rows()
 
 
-@pytest.mark.parametrize("name", ["", "../up", "A", "a b", "-a"])
-def test_a_bad_name_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UserError, match="a name has lower-case letters"):
-        sweep_folder(tmp_path, name)
-
-
-def test_an_unknown_sweep_is_told_with_those_there_are(tmp_path: Path) -> None:
-    SweepFolder(tmp_path, "one").write(
-        Sweep(name="one", study="mini", commit="0", edited=[], began="")
-    )
-    with pytest.raises(UserError, match="no sweep 'two'.*there are: one. Start"):
-        sweep_folder(tmp_path, "two").sweep()
-
-
 def test_places_are_the_same_in_a_worktree(tmp_path: Path) -> None:
     given = {
         "TOMRL_DATA_MIRROR": "../mirror",
