@@ -8,16 +8,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
-from pipeline.base.errors import UserError
+from pipeline.base.errors import TransientError, UserError
+from pipeline.ops.cluster import client, follow
 from pipeline.ops.cluster.client import Address, Client
 from pipeline.ops.cluster.head import LONGEST_FOLDER
 from pipeline.ops.cluster.job import Job
+from pipeline.ops.cluster.keeper import lock_folder, remove_abandoned
+from pipeline.ops.cluster.run import run_job
 from tests.alive import until
 from tests.cluster.conftest import Heard, MakeJob
 from tests.cluster.proxy import proxy
@@ -126,6 +129,30 @@ def test_a_private_head_goes_with_a_killed_process(make_job: MakeJob) -> None:
     assert until(lambda: not folder.exists())
 
 
+def test_a_private_head_that_dies_is_not_waited_for(
+    make_job: MakeJob, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOMRL_ENGINE_PYTHON", sys.executable)
+    monkeypatch.setattr(follow, "LOST_SECONDS", 10**6)
+    monkeypatch.setattr(client, "LOST_SECONDS", 10**6)
+    folders: list[Path] = []
+
+    def kill_its_head(line: str) -> None:
+        heard.lines.append(line)
+        if line.startswith("folder "):
+            folders.append(_head_folder(Path(line.split()[1])))
+            for process in psutil.Process().children(recursive=True):
+                with suppress(psutil.NoSuchProcess):  # others come and go
+                    own = str(folders[-1]) in " ".join(process.cmdline())
+                    if own and process.name() == "raylet":
+                        process.kill()
+
+    with pytest.raises(TransientError, match="private Ray head of this machine has ended before"):
+        run_job(make_job(SLEEP, retries=1), on_line=kill_its_head)
+    assert len(set(folders)) == 1
+    assert until(lambda: not any(folder.exists() for folder in folders))
+
+
 def test_a_private_head_is_taken_down_after_the_job(
     make_job: MakeJob, heard: Heard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -152,6 +179,21 @@ def test_a_private_head_is_taken_down_after_the_job(
     assert resources == "step 3.0 127.0.0.2"
     folder = _head_folder(Path(heard.saying("folder")[0].split()[1]))
     assert (_processes_of(folder), folder.exists()) == ([], False)
+
+
+def test_folders_of_killed_keepers_are_removed(tmp_path: Path) -> None:
+    for name in ("tomrl-alive", "tomrl-abandoned", "tomrl-new", "another"):
+        (tmp_path / name).mkdir()
+    lock = lock_folder(tmp_path / "tomrl-alive")
+    for name in ("tomrl-abandoned", "another"):
+        os.close(lock_folder(tmp_path / name))
+    remove_abandoned(tmp_path)
+    os.close(lock)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "another",
+        "tomrl-alive",
+        "tomrl-new",
+    ]
 
 
 def test_an_engine_environment_that_is_not_there(

@@ -41,11 +41,13 @@ class Address:
         url: ``http(s)://host:port``.
         token: Bearer token, or None; never part of a message.
         origin: The variable a person set it with, or what it is, for messages.
+        lives: Whether a head that is this process's own has not ended yet; True of all others.
     """
 
     url: str
     token: str | None = field(repr=False)
     origin: str
+    lives: Callable[[], bool] = field(default=lambda: True, repr=False, compare=False)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -183,6 +185,18 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         usage = [node.get("GPU", (0, 0)) for node in nodes]
         return sorted((int(total - taken) for taken, total in usage), reverse=True)
 
+    def check_lives(self) -> None:
+        """Check that a head of this process has not ended.
+
+        Raises:
+            TransientError: If it has.
+        """
+        if not self.place.lives():
+            raise TransientError(
+                f"{self.place} has ended before the job; run the stage again to go on from the "
+                "last checkpoint"
+            )
+
     def _knows(self, submission: str) -> bool:
         try:
             self.get_job_status(submission)
@@ -197,6 +211,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
             try:
                 return request()
             except REQUEST_ERRORS as error:
+                self.check_lives()
                 if time.monotonic() > deadline:
                     raise TransientError(
                         f"{self.place}: the cluster has not answered for {LOST_SECONDS:g} s; a job "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import queue
 import re
 import threading
@@ -206,6 +207,9 @@ def follow(
         job: What was submitted.
         clock: The time that it has left.
         on_line: Called with each line, in order.
+
+    Raises:
+        TransientError: If the cluster is a private head that has ended.
     """
     last: deque[str] = deque(maxlen=LAST_LINES)
     heard = told = time.monotonic()
@@ -234,6 +238,7 @@ def follow(
                 return _ended(client, submission, last)
             if silent > LOST_SECONDS:
                 pass_on(log.lines(0.0))
+                client.check_lives()
                 return JobEnd("lost", None, _with_log(f"no answer for {silent:.0f} s", last))
             now = time.monotonic()
             if status == JobStatus.PENDING:
@@ -257,6 +262,8 @@ def _statuses(
 ) -> Iterator[tuple[JobStatus | None, float]]:
     """Yield the status (None: no answer) and the seconds since the last answer, each poll.
 
+    Of a head of this process that has ended no answer is awaited.
+
     A cluster that answers but does not know the submission has lost it with its head: the status
     is then ``FAILED``.
     """
@@ -267,6 +274,8 @@ def _statuses(
             answered = time.monotonic()
         except REQUEST_ERRORS as error:
             status = JobStatus.FAILED if _unknown(submission, error) else None
+            if not client.place.lives():
+                answered = -math.inf
         yield status, time.monotonic() - answered
         polled = time.monotonic()
         while time.monotonic() - polled < POLL_SECONDS:
@@ -305,7 +314,8 @@ def stop(client: Client, submission: str) -> None:
     """Ask the cluster to stop a submission and wait until it has ended.
 
     The cluster signals the job's processes and kills those that are left 3 s later. Requests that
-    fail are repeated. Returns as well when the submission is unknown, or nobody answers in time.
+    fail are repeated. Returns as well when the submission is unknown, its head has ended, or nobody
+    answers in time.
     """
     deadline = time.monotonic() + STOP_SECONDS
     asked = False
@@ -317,6 +327,6 @@ def stop(client: Client, submission: str) -> None:
             if client.get_job_status(submission).is_terminal():
                 return
         except REQUEST_ERRORS as error:
-            if _unknown(submission, error):
+            if _unknown(submission, error) or not client.place.lives():
                 return
         time.sleep(0.3)

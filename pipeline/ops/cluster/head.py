@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -26,6 +27,7 @@ from pipeline.ops.cluster.client import ADDRESS_VARIABLES, Address
 KEEPER = Path(__file__).with_name("keeper.py")
 START_SECONDS = 240.0
 CLOSE_SECONDS = 30.0
+PORT_ATTEMPTS = 3  # somebody may take a free port before the head does
 # Unix socket paths end at 107 bytes; Ray's own part of them takes about 64.
 LONGEST_FOLDER = 30
 # Ray replaces 127.0.0.1 by the machine's outward address, where it would then listen.
@@ -110,33 +112,41 @@ def private_head(
         "RAY_AUTH_TOKEN": token,
     }
     inherited.pop("RAY_AUTH_TOKEN_PATH", None)
-    port, client_port = free_ports(2)
-    command = _command(python.name, port, client_port, offer)
-    with tempfile.TemporaryFile("w+", errors="replace") as output:
-        keeper = subprocess.Popen(
-            [
-                sys.executable,
-                "-I",
-                str(KEEPER),
-                _short_folder(),
-                str(python.parent.parent),
-                *command,
-            ],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=inherited,
-            pass_fds=tuple(handles),
-            start_new_session=True,  # Ctrl-C in the terminal is for this process to handle
-        )
-        origin = "the private Ray head of this machine"
-        address = Address(f"http://127.0.0.1:{port}", token, origin)
-        try:
-            if not _ready(keeper, address):
+    started = time.monotonic()
+    for attempt in range(1, PORT_ATTEMPTS + 1):
+        port, client_port = free_ports(2)
+        command = _command(python.name, port, client_port, offer)
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            keeper = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-I",
+                    str(KEEPER),
+                    _short_folder(),
+                    str(python.parent.parent),
+                    *command,
+                ],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=inherited,
+                pass_fds=tuple(handles),
+                start_new_session=True,  # Ctrl-C in the terminal is for this process to handle
+            )
+            address = Address(
+                f"http://127.0.0.1:{port}",
+                token,
+                "the private Ray head of this machine",
+                partial(_lives, keeper),
+            )
+            try:
+                if _ready(keeper, address):
+                    yield address
+                    return
+            finally:
+                _close(keeper)
+            if attempt == PORT_ATTEMPTS or time.monotonic() - started > START_SECONDS:
                 raise TransientError(f"no private Ray head starts with {python}:\n{_tail(output)}")
-            yield address
-        finally:
-            _close(keeper)
 
 
 def _command(python: str, port: int, client_port: int, offer: Offer) -> list[str]:
@@ -192,6 +202,11 @@ def _close(keeper: subprocess.Popen[bytes]) -> None:
     assert keeper.stdin is not None
     keeper.stdin.close()
     keeper.wait(CLOSE_SECONDS)
+
+
+def _lives(keeper: subprocess.Popen[bytes]) -> bool:
+    """Whether a head has not ended."""
+    return keeper.poll() is None
 
 
 def _tail(output: IO[str]) -> str:

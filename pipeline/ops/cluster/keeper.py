@@ -13,6 +13,7 @@ among them. Standard library and psutil only.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import select
 import shutil
@@ -25,6 +26,7 @@ from pathlib import Path
 import psutil
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+PREFIX, LOCK = "tomrl-", "keeper.lock"
 GRACE_SECONDS = 3.0
 
 
@@ -34,7 +36,9 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
-    folder = tempfile.mkdtemp(prefix="tomrl-", dir=parent_folder)
+    remove_abandoned(Path(parent_folder))
+    folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent_folder)
+    lock = lock_folder(Path(folder))
     try:
         Path(folder, "environment").symlink_to(environment, target_is_directory=True)
         head = subprocess.Popen(
@@ -49,11 +53,32 @@ def main() -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         _end_descendants()
         shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
 
 
 def _prctl(option: int, value: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def lock_folder(folder: Path) -> int:
+    """Lock the folder for as long as this process lives: nobody takes it for abandoned."""
+    new = folder / f"{LOCK}.new"
+    lock = os.open(new, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    new.rename(folder / LOCK)
+    return lock
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Remove the folders of keepers that were killed."""
+    for path in parent.glob(f"{PREFIX}*/{LOCK}"):
+        try:
+            with path.open("r+") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path.parent, ignore_errors=True)
+        except OSError:  # in use, or somebody else's
+            continue
 
 
 def _parent_is_gone(seconds: float) -> bool:

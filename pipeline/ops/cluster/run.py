@@ -59,7 +59,7 @@ def run_job(job: Job, on_line: OnLine, judge: Judge = lambda lines: None) -> Job
     Raises:
         UserError: If the cluster does not fit, before the job starts, or if the job lacks a
             package or says that its user must act.
-        TransientError: If the cluster does not answer.
+        TransientError: If the cluster does not answer, or a private head has ended.
         KeyboardInterrupt: On SIGTERM and Ctrl-C.
     """
     with _termination_as_interrupt(), _cluster(job, on_line) as (client, running):
