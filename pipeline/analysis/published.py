@@ -10,7 +10,7 @@ no intervals, so what two samples differ by chance is allowed for once, not twic
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -19,8 +19,8 @@ import pandas as pd
 from pipeline.analysis.grades import CORRECT, TOKENS, WORD_COUNT, contrast, rows_of, side_by_side
 from pipeline.analysis.ledger.decisions import over_seeds
 from pipeline.analysis.results import CellResult, MissingCell, Results
-from pipeline.analysis.seeds import Group, groups
-from pipeline.config.published import CHANGES, UNITS, PublishedFigure, PublishedTable
+from pipeline.analysis.seeds import groups
+from pipeline.config.published import CHANGES, UNITS, Measure, PublishedFigure, PublishedTable
 from pipeline.evaluate import statistics
 from pipeline.evaluate.records import TaskScores
 from pipeline.evaluate.statistics import Estimate
@@ -154,30 +154,26 @@ def _measured(results: Results, table: PublishedTable, figure: PublishedFigure) 
     """
     if (reason := figure.not_run or table.not_run) is not None:
         raise _NotRun(reason)
-    match table.measure:
-        case "accuracy" if figure.of is not None:
-            choose = min if figure.of == "lowest" else max
-            _one(results, figure)  # says why, where there is none
-            found = [_level(figure, group.cells) for group in _trained(results, figure)]
-            return choose(found, key=lambda each: each.value)
-        case "accuracy" if figure.is_trained:
-            return _level(figure, _one(results, figure))
-        case "accuracy":
-            return _level(figure, [results.cells[f"{figure.model}-base"]])
-        case "change of accuracy":
-            return over_seeds([_change(results, figure, c) for c in _one(results, figure)])
-        case "change of length":
-            return over_seeds([_shrunk(results, figure, c) for c in _one(results, figure)])
-        case "median words" if figure.is_trained:
-            return over_seeds([_words(figure, cell) for cell in _one(results, figure)])
-        case "median words":
-            return _words(figure, results.cells[f"{figure.model}-base"])
-    raise _NotRun(f"the study does not measure {table.measure}")
+    choose = min if figure.of == "lowest" else max
+    found = [
+        over_seeds([_OURS[table.measure](results, figure, cell) for cell in cells])
+        for cells in _cells(results, figure)
+    ]
+    return choose(found, key=lambda each: each.value)
 
 
-def _one(results: Results, figure: PublishedFigure) -> Sequence[CellResult]:
-    if found := _trained(results, figure):
-        return found[0].cells
+def _cells(results: Results, figure: PublishedFigure) -> list[Sequence[CellResult]]:
+    """The cells that a figure is of, seeds together; several where the least or most is meant."""
+    if not figure.is_trained:
+        return [[results.cells[f"{figure.model}-base"]]]
+    trained = [
+        group.cells
+        for group in groups(results)
+        if group.cells[0].cell.model == figure.model
+        and figure.combination in (None, group.cells[0].cell.combination)
+    ]
+    if trained:
+        return [*(trained if figure.of else trained[:1])]
     raise _NotRun("; ".join(f"{key}: {why.text()}" for key, why in _missing_of(results, figure)))
 
 
@@ -186,21 +182,7 @@ def _missing_of(results: Results, figure: PublishedFigure) -> list[tuple[str, Mi
     return [(key, why) for key, why in missing if results.cells[key].cell.model == figure.model]
 
 
-def _trained(results: Results, figure: PublishedFigure) -> list[Group]:
-    """The trained cells that a figure is of, seeds together."""
-    return [
-        group
-        for group in groups(results)
-        if group.cells[0].cell.model == figure.model
-        and figure.combination in (None, group.cells[0].cell.combination)
-    ]
-
-
-def _level(figure: PublishedFigure, cells: Sequence[CellResult]) -> Estimate:
-    return over_seeds([_level_of(figure, cell) for cell in cells])
-
-
-def _level_of(figure: PublishedFigure, cell: CellResult) -> Estimate:
+def _level(_: Results, figure: PublishedFigure, cell: CellResult) -> Estimate:
     scores = [_scored(cell, column) for column in figure.column]
     if figure.order is not None and str(figure.order) not in scores[0].by_order:
         raise _NotRun(f"{cell.key} was asked nothing of order {figure.order}")
@@ -230,9 +212,18 @@ def _paired(
     return results.paired(base, cell)
 
 
-def _words(figure: PublishedFigure, cell: CellResult) -> Estimate:
+def _words(_: Results, figure: PublishedFigure, cell: CellResult) -> Estimate:
     rows = _graded(cell, figure, WORD_COUNT)
     return statistics.median(rows["value"].tolist(), rows["story"].tolist())
+
+
+_OURS: Mapping[Measure, Callable[[Results, PublishedFigure, CellResult], Estimate]] = {
+    "accuracy": _level,
+    "change of accuracy": _change,
+    "change of length": _shrunk,
+    "median words": _words,
+}
+"""How each measure is taken of one cell."""
 
 
 def _scored(cell: CellResult, column: str) -> TaskScores:

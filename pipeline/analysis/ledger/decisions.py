@@ -6,11 +6,11 @@ Effects are shares from 0 to 1, differences of them, or changes of a length as s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import mean, stdev
 from typing import Literal
 
 from scipy import special  # type: ignore[import-untyped]
 
+from pipeline.analysis.seeds import SeedEstimate
 from pipeline.evaluate.statistics import LEVEL, Estimate
 from pipeline.formats.records import Record
 
@@ -198,8 +198,5 @@ def over_seeds(found: Sequence[Estimate]) -> Estimate:
     """What one seed measured; of several their mean in Student's interval over seeds."""
     if len(found) == 1:
         return found[0]
-    values = [each.value for each in found]
-    middle = mean(values)
-    bare = Estimate(middle, middle, middle, found[0].count, len(values))
-    reach = quantile(bare, (1 + LEVEL) / 2) * stdev(values) / len(values) ** 0.5
-    return Estimate(middle, middle - reach, middle + reach, bare.count, bare.clusters)
+    over = SeedEstimate.of([each.value for each in found])
+    return Estimate(over.mean, over.low, over.high, found[0].count, over.seeds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean
 
 from pipeline.analysis.along import AskedAlong
@@ -73,47 +74,40 @@ class Measure:
         return Effect(what=self.what, **ends, detectable=size, unit=self.unit)
 
 
+def _over_runs(
+    what: str, who: Who, of_run: Callable[[Run], Estimate], unit: Unit = "points"
+) -> Measure:
+    """What is taken of each run of a model, over its seeds."""
+    return Measure(what, lambda evidence: over_seeds(list(map(of_run, evidence.of(who)))), unit)
+
+
 def gain(who: Who, topic: str, order: int | None = None) -> Measure:
     """What training changed: question by question; of one belief order, by both accuracies."""
 
-    def of(evidence: Evidence) -> Estimate:
-        runs = evidence.of(who)
+    def of_run(run: Run) -> Estimate:
         if order is None:
-            return over_seeds([_changed(run, who, topic) for run in runs])
-        return over_seeds(
-            [
-                difference(
-                    _by_order(r.asked, who, topic, order), _by_order(r.base, who, topic, order)
-                )
-                for r in runs
-            ]
-        )
+            return _changed(run, who, topic)
+        return difference(*(_by_order(each, who, topic, order) for each in (run.asked, run.base)))
 
-    return Measure(f"change of {who} on {_named(topic, order)}", of)
+    return _over_runs(f"change of {who} on {_named(topic, order)}", who, of_run)
 
 
 def lead(who: Who, other: Who, topic: str, order: int | None = None) -> Measure:
     """By how much one model is ahead of another on the same questions."""
 
     def of(evidence: Evidence) -> Estimate:
-        ours, theirs = evidence.of(who), evidence.of(other)
+        both = zip(evidence.of(who), evidence.of(other), strict=False)
         if order is not None:
-            levels = (_level(evidence, each, topic, order) for each in (who, other))
-            return difference(*levels)
-        pairs = [Run(b.asked, a.asked) for a, b in zip(ours, theirs, strict=False)]
-        return over_seeds([_changed(pair, who, topic) for pair in pairs])
+            return difference(*(_level(each, topic, order).of(evidence) for each in (who, other)))
+        return over_seeds([_changed(Run(b.asked, a.asked), who, topic) for a, b in both])
 
     return Measure(f"{who} less {other} on {_named(topic, order)}", of)
 
 
 def lead_of_orders(who: Who, topic: str, order: int, other: int) -> Measure:
     """By how much a model is better at one belief order than at another."""
-
-    def of(evidence: Evidence) -> Estimate:
-        levels = (_level(evidence, who, topic, each) for each in (order, other))
-        return difference(*levels)
-
-    return Measure(f"{who} on {topic}, order {order} less order {other}", of)
+    what = f"{who} on {topic}, order {order} less order {other}"
+    return replace(less(*(_level(who, topic, each) for each in (order, other))), what=what)
 
 
 def lead_of_topics(who: Who, topic: str, other: str) -> Measure:
@@ -131,8 +125,7 @@ def lead_of_prompts(who: Who, topic: str, other: str) -> Measure:
         before = grades.assign(column=grades["column"].astype(str).replace(called))
         return _changed(Run(replace(run.asked, grades=before), run.asked), who, topic)
 
-    what = f"{who} on {topic} less {other}"
-    return Measure(what, lambda evidence: over_seeds(list(map(of_run, evidence.of(who)))))
+    return _over_runs(f"{who} on {topic} less {other}", who, of_run)
 
 
 def less(one: Measure, other: Measure) -> Measure:
@@ -147,11 +140,8 @@ def rule_lead(topic: str, who: Who) -> Measure:
 
     Which rule is the best is said by the other stories, see :func:`chosen_elsewhere`.
     """
-
-    def of(evidence: Evidence) -> Estimate:
-        return over_seeds([_behind_rule(said(run, who, topic)) for run in evidence.of(who)])
-
-    return Measure(f"the best rule less {who} on {topic}", of)
+    what = f"the best rule less {who} on {topic}"
+    return _over_runs(what, who, lambda run: _behind_rule(said(run, who, topic)))
 
 
 def _behind_rule(items: Sequence[Item]) -> Estimate:
@@ -186,30 +176,23 @@ def _ahead_of_blind(rule: Rule, topic: str) -> Estimate:
 def pairs_lead(who: Who, other: Who, figure: str) -> Measure:
     """By how much one model is ahead of another in a figure of counterfactual pairs."""
 
-    def values(run: Run, each: Who) -> tuple[list[float], list[str]]:
+    def of_run(run: Run, each: Who) -> Estimate:
         found = rows_of(run.asked.grades, figure, columns_of(run.asked, each, "pairs"))
         if found.empty:
             raise NotRun(figure, each)
-        return found["value"].tolist(), found["id"].tolist()
+        return statistics.change([0.0] * len(found), found["value"].tolist(), found["id"].tolist())
 
-    def of(evidence: Evidence) -> Estimate:
-        found = [
-            [statistics.change([0.0] * len(shares), shares, names) for shares, names in taken]
-            for taken in ([values(run, each) for run in evidence.of(each)] for each in (who, other))
-        ]
-        return difference(*map(over_seeds, found))
-
-    return Measure(f"{figure}: {who} less {other}", of)
+    both = (_over_runs("", each, partial(of_run, each=each)) for each in (who, other))
+    return replace(less(*both), what=f"{figure}: {who} less {other}")
 
 
 def longer(who: Who, topic: str) -> Measure:
     """By what share of it the mean length of responses changed."""
 
-    def of(evidence: Evidence) -> Estimate:
-        ratios = (statistics.ratio(*_lengths(run, who, topic)) for run in evidence.of(who))
-        return over_seeds([moved_by(ratio, -1) for ratio in ratios])
+    def of_run(run: Run) -> Estimate:
+        return moved_by(statistics.ratio(*_lengths(run, who, topic)), -1)
 
-    return Measure(f"mean length of {who} on {topic}", of, "% of length")
+    return _over_runs(f"mean length of {who} on {topic}", who, of_run, "% of length")
 
 
 def reflecting(who: Who, topic: str) -> Measure:
@@ -234,7 +217,7 @@ def _sharing(who: Who, topic: str, what: str, has: Callable[[Item], bool | None]
             raise NotRun(f"stories of {topic} that the engine reads", who)
         return statistics.share([value for value, _ in known], [story for _, story in known])
 
-    return Measure(what, lambda evidence: over_seeds(list(map(of_run, evidence.of(who)))), "%")
+    return _over_runs(what, who, of_run, "%")
 
 
 def states_no_more(item: Item) -> bool | None:
@@ -256,17 +239,13 @@ def states_no_more(item: Item) -> bool | None:
 def late(who: Who, topic: str) -> Measure:
     """What the last third of the asked steps changed from the first third after the base model."""
 
-    def of(evidence: Evidence) -> Estimate:
-        found = []
-        for run in evidence.of(who):
-            along = asked_along(run, who, topic)
-            points = [statistics.share(right, along.stories) for right in along.right]
-            third = len(points) // 3
-            first, last = points[1 : 1 + third], points[-third:]
-            found.append(difference(_mean_of(last), _mean_of(first)))
-        return over_seeds(found)
+    def of_run(run: Run) -> Estimate:
+        along = asked_along(run, who, topic)
+        points = [statistics.share(right, along.stories) for right in along.right]
+        third = len(points) // 3
+        return difference(_mean_of(points[-third:]), _mean_of(points[1 : 1 + third]))
 
-    return Measure(f"late change of {who} on {topic}", of)
+    return _over_runs(f"late change of {who} on {topic}", who, of_run)
 
 
 FEWEST_STEPS = 4
@@ -306,9 +285,8 @@ def _named(topic: str, order: int | None) -> str:
     return topic if order is None else f"{topic}, order {order}"
 
 
-def _level(evidence: Evidence, who: Who, topic: str, order: int) -> Estimate:
-    runs = evidence.of(who)
-    return over_seeds([_by_order(run.asked, who, topic, order) for run in runs])
+def _level(who: Who, topic: str, order: int) -> Measure:
+    return _over_runs("", who, lambda run: _by_order(run.asked, who, topic, order))
 
 
 def _by_order(asked: AskedModel, who: Who, topic: str, order: int) -> Estimate:

@@ -61,6 +61,28 @@ def _word(holds: bool, fails: bool) -> Word:
 # --- one measure ----------------------------------------------------------------------------------
 
 
+def _measured(
+    measure: Measure,
+    word: Callable[[Estimate], Word],
+    shows: Callable[[Estimate], float] | None = None,
+    of: int = 1,
+) -> Test:
+    """What is said of a measure.
+
+    Args:
+        measure: What is looked at.
+        word: What its estimate decides.
+        shows: The smallest effect that would have shown, where that is no rise or fall.
+        of: How many such tests are made together.
+    """
+
+    def test(evidence: Evidence) -> Decision:
+        found = among(measure.of(evidence), of)
+        return decided(word(found), measure.effect(found, shows and shows(found)))
+
+    return _tested(test)
+
+
 def rises(measure: Measure, by: float = 0.0, least: float = MARGIN, of: int = 1) -> Test:
     """More than ``by``; contradicted where a rise of ``least``, or of ``by``, is excluded.
 
@@ -70,35 +92,21 @@ def rises(measure: Measure, by: float = 0.0, least: float = MARGIN, of: int = 1)
         least: The smallest rise that would count.
         of: How many such tests are made together.
     """
-
-    def test(evidence: Evidence) -> Decision:
-        found = among(measure.of(evidence), of)
-        word = _word(found.low > by, found.high < max(by, least))
-        return decided(word, measure.effect(found))
-
-    return _tested(test)
+    return _measured(measure, lambda e: _word(e.low > by, e.high < max(by, least)), of=of)
 
 
 def falls(measure: Measure, by: float = 0.0, least: float = MARGIN, of: int = 1) -> Test:
     """Less than ``-by``; contradicted where a fall of ``least``, or of ``by``, is excluded."""
-
-    def test(evidence: Evidence) -> Decision:
-        found = among(measure.of(evidence), of)
-        word = _word(found.high < -by, found.low > -max(by, least))
-        return decided(word, measure.effect(found))
-
-    return _tested(test)
+    return _measured(measure, lambda e: _word(e.high < -by, e.low > -max(by, least)), of=of)
 
 
 def same(measure: Measure, margin: float = MARGIN) -> Test:
     """Nothing, within a margin: an equivalence test, by two one-sided ones."""
 
-    def test(evidence: Evidence) -> Decision:
-        found = measure.of(evidence)
-        word = _word(_within(found, margin), found.high < -margin or found.low > margin)
-        return decided(word, measure.effect(found, equal_within(found)))
+    def word(found: Estimate) -> Word:
+        return _word(_within(found, margin), found.high < -margin or found.low > margin)
 
-    return _tested(test)
+    return _measured(measure, word, equal_within)
 
 
 def as_published(measure: Measure, value: float, margin: float = MARGIN) -> Test:
@@ -108,14 +116,12 @@ def as_published(measure: Measure, value: float, margin: float = MARGIN) -> Test
     value decides nothing.
     """
 
-    def test(evidence: Evidence) -> Decision:
-        found = measure.of(evidence)
+    def word(found: Estimate) -> Word:
         off = moved_by(found, -value)
         holds = off.low <= 0 <= off.high and _within(off, margin)
-        word = _word(holds, off.high < -margin or off.low > margin)
-        return decided(word, measure.effect(found, equal_within(off)))
+        return _word(holds, off.high < -margin or off.low > margin)
 
-    return _tested(test)
+    return _measured(measure, word, lambda found: equal_within(moved_by(found, -value)))
 
 
 def _within(found: Estimate, margin: float) -> bool:
@@ -126,13 +132,11 @@ def _within(found: Estimate, margin: float) -> bool:
 def not_behind(measure: Measure, margin: float = MARGIN) -> Test:
     """Above, or below by less than a margin: a test of non-inferiority."""
 
-    def test(evidence: Evidence) -> Decision:
-        found = measure.of(evidence)
+    def word(found: Estimate) -> Word:
         narrow = around(found, quantile(found, LEVEL))
-        word = _word(narrow.low > -margin, found.high < -margin)
-        return decided(word, measure.effect(found, equal_within(found)))
+        return _word(narrow.low > -margin, found.high < -margin)
 
-    return _tested(test)
+    return _measured(measure, word, equal_within)
 
 
 def above(measure: Measure, threshold: float) -> Test:
