@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -18,11 +17,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.circumstances import circumstances_of
+from benchmarks.circumstances import data_mirror, store
 from pipeline.audit.records import ColumnAudit
 from pipeline.audit.sets import set_audit
 from pipeline.base.errors import UserError
-from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
 from pipeline.config.params import DatasetEntry, Params
 from pipeline.config.sources import HiTomSource
@@ -30,7 +28,6 @@ from pipeline.config.study_files import find_study
 from pipeline.data.build import select_parts
 from pipeline.data.generated import stories
 from pipeline.data.sources import SOURCES
-from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.formats.files import write_lines
 from pipeline.ops.driver.checkout import find_root
 from pipeline.tasks.example import Example
@@ -154,22 +151,18 @@ def main() -> int:
     """Audit, and write what is kept."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("sets", nargs="*", help="tasks, or STUDY/COMBINATION; all if absent")
-    asked, root = parser.parse_args().sets, find_root()
-    mirror = os.environ.get(MIRROR_VARIABLE)
-    if not mirror:
-        raise UserError(f"set {MIRROR_VARIABLE} to the folder of upstream data")
+    asked, root, mirror = parser.parse_args().sets, find_root(), data_mirror()
     path = root / FILE
     before = json.loads(path.read_text(encoding="utf-8"))["sets"] if path.exists() else {}
     with TemporaryDirectory() as folder:
-        known = sets_to_audit(root, Path(mirror).resolve(), Path(folder))
+        known = sets_to_audit(root, mirror, Path(folder))
         if unknown := set(asked) - set(known):
             raise UserError(f"no such set: {', '.join(sorted(unknown))}; known: {', '.join(known)}")
         for name in asked or known:
             before[name] = audited(known[name])
             print(name, json.dumps(before[name].get("learned", before[name])), flush=True)
             ordered = {name: before[name] for name in known if name in before}
-            text = json.dumps({**circumstances_of(root), "sets": ordered}, indent=1) + "\n"
-            write_output(path, text)
+            store(root, "audit", {"sets": ordered})
     return 0
 
 

@@ -1,16 +1,36 @@
-"""What stored results were made on: commit, processor or accelerator, libraries."""
+"""Storing results with what they were made on: commit, processor or accelerator, libraries."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipeline.base.errors import UserError
 from pipeline.base.git import checked_out
+from pipeline.cli.output import write_output
+from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.formats.provenance import installed
 from pipeline.stages.followed import processor, read_ended
 
+FOLDER = Path("docs") / "results"
 LIBRARIES = ("torch", "transformers", "scikit-learn", "numpy")
+
+
+def store(root: Path, name: str, found: Mapping[str, Any]) -> None:
+    """Keep a result in ``docs/results`` of a checkout, with what it was made on."""
+    text = json.dumps({**circumstances_of(root), **found}, indent=1) + "\n"
+    write_output(root / FOLDER / f"{name}.json", text)
+
+
+def data_mirror() -> Path:
+    """The folder of upstream data; UserError where none is named."""
+    mirror = os.environ.get(MIRROR_VARIABLE)
+    if not mirror:
+        raise UserError(f"set {MIRROR_VARIABLE} to the folder of upstream data")
+    return Path(mirror).resolve()
 
 
 def circumstances_of(root: Path) -> dict[str, Any]:

@@ -2,19 +2,17 @@
 
 Acquires every source from the mirror, builds all seven combinations and the suite, and searches
 every suite column for training stories, as the stages do, in one process and a temporary folder.
-Run ``TOMRL_DATA_MIRROR=FOLDER python -m benchmarks.dataset [--quick] [--json FILE]``.
+Run ``TOMRL_DATA_MIRROR=FOLDER python -m benchmarks.dataset``.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from benchmarks.figures import keep, options
+from benchmarks.circumstances import data_mirror
 from pipeline.audit.contamination import Fingerprints, refuse_contamination
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
@@ -22,7 +20,6 @@ from pipeline.config.study_files import find_study
 from pipeline.data.build import select_parts
 from pipeline.data.codec import read_examples
 from pipeline.engine.device import peak_of_process
-from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.ops.driver.checkout import find_root
 from pipeline.stages import acquire, dataset, sources, suite
 from pipeline.stages.common import Stage
@@ -75,22 +72,13 @@ def _seconds(step: Callable[[], None]) -> float:
 
 def main() -> None:
     """Build once; the figure is seconds and the largest resident memory of this process."""
-    asked = options(__doc__, "build one combination of the seven").parse_args()
-    if not os.environ.get(MIRROR_VARIABLE):
-        sys.exit(f"error: set {MIRROR_VARIABLE} to a folder with the upstream files")
-
+    data_mirror()  # without it, sources would be downloaded
     params = expand(find_study(find_root(), STUDY))
-    if asked.quick:
-        key, entry = next(reversed(params.dataset.items()))
-        params = params.model_copy(update={"dataset": {key: entry}})
     with TemporaryDirectory(prefix="tomrl-dataset-") as folder:
         seconds = build(params, Path(folder))
     total, peak = sum(seconds.values()), peak_of_process()
     for name, taken in seconds.items():
         print(f"{name:<14} {taken:6.2f} s")
-    figures = {"combinations": len(params.dataset), "seconds": {**seconds, "total": total}}
-    targets = {"seconds": TARGET_SECONDS, "bytes": TARGET_BYTES}
-    keep(asked, {**figures, "peak_bytes": peak, "targets": targets})
     print(
         f"study {STUDY}, {len(params.dataset)} combinations: {total:.1f} s (target "
         f"{TARGET_SECONDS:.0f} s), peak {peak / 1e9:.2f} GB (target {TARGET_BYTES / 1e9:.0f} GB)"

@@ -7,14 +7,13 @@ that suits it best of those tried. The questions are those of ``mini`` and of a 
 model has not seen, so that some answers are short and some go on until they are cut. With
 ``--long`` they are those of Hi-ToM, five to each of its long stories, and the model has random
 weights; the engine is measured there without sharing what questions begin with, too.
-Run ``python -m benchmarks.evaluate [--quick] [--model FOLDER] [--long] [--threads N]
-[--json FILE]``.
+Run ``python -m benchmarks.evaluate [--model FOLDER] [--long] [--threads N]``.
 """
 
 from __future__ import annotations
 
 import os
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -29,7 +28,7 @@ from unittest.mock import patch
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
 
-from benchmarks.figures import keep, options, spread
+from benchmarks.figures import spread
 from pipeline.config.sources import ArithmeticSource, HiTomSource
 from pipeline.data import generated
 from pipeline.engine import siblings
@@ -41,6 +40,7 @@ from pipeline.ops.driver.checkout import find_root
 from pipeline.stages.followed import processor
 
 TARGET = 3.0  # times the responses per second of either
+QUESTIONS, ROUNDS = 400, 5
 MOST_TOKENS = 128
 """Of a question of ``mini``, and of an answer to it."""
 LONG_ANSWER = 32
@@ -197,13 +197,11 @@ def harness(exam: Exam) -> Answer:
     return answer
 
 
-def measure(
-    engines: dict[str, Answer], batches: Sequence[int], rounds: int
-) -> tuple[dict[str, Any], list[str]]:
+def measure(engines: dict[str, Answer], batches: Sequence[int]) -> tuple[dict[str, Any], list[str]]:
     """Take turns; return seconds by engine and batch, and what differed from this project's."""
     seconds: dict[str, dict[int, list[float]]] = {}
     texts: dict[str, list[str]] = {}
-    for turn in range(rounds + 1):  # the first turn loads the models
+    for turn in range(ROUNDS + 1):  # the first turn loads the models
         for name, answer in engines.items():
             for batch in batches:
                 begun = process_time()
@@ -221,17 +219,16 @@ def measure(
 
 def main() -> None:
     """Measure all engines in turns, and print the ratios."""
-    parser = options(__doc__, "100 questions, one round")
+    parser = ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="of each engine")
     parser.add_argument("--model", type=Path, metavar="FOLDER", help="asked instead of nano-0")
     parser.add_argument("--long", action="store_true", help="five questions to each long story")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     with TemporaryDirectory() as folder:
-        count = 100 if chosen.quick else 400
         shipped = find_root() / "models" / "nano-0" / "model"
         asked = chosen.model or shipped
-        exam = long_exam(count, Path(folder)) if chosen.long else short_exam(count, asked)
+        exam = long_exam(QUESTIONS, Path(folder)) if chosen.long else short_exam(QUESTIONS, asked)
         take(exam, chosen)
 
 
@@ -255,23 +252,20 @@ def take(exam: Exam, chosen: Namespace) -> None:
         f"{mean(lengths):.0f}); {processor()}, {os.cpu_count()} cores, {chosen.threads} "
         f"threads, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}"
     )
-    seconds, differing = measure(engines, exam.batches, 1 if chosen.quick else 5)
+    seconds, differing = measure(engines, exam.batches)
     print(f"texts that differ from this project's: {', '.join(differing)}")
     best = {name: min(taken, key=lambda b: median(taken[b])) for name, taken in seconds.items()}
-    figures: dict[str, Any] = {"target": TARGET, "questions": len(prompts), "engines": {}}
+    others = []
     for name, taken in seconds.items():
         rate = len(prompts) / median(taken[best[name]])
         pairs = zip(taken[best[name]], seconds["ours"][best["ours"]], strict=True)
         ratios = spread(theirs / ours for theirs, ours in pairs)
-        of_engine = {"batch": best[name], "responses_per_second": rate, **ratios}
-        figures["engines"][name] = of_engine
+        if name not in ("ours", "apart"):
+            others.append(ratios["ratio"])
         print(
             f"{name:<10} batch {best[name]:>4} {rate:8.1f} responses/s; ours is "
             "{ratio:.1f} times as fast ({ratio_low:.1f}-{ratio_high:.1f})".format_map(ratios)
         )
-    keep(chosen, figures)
-    engines_of_others = figures["engines"].keys() - {"ours", "apart"}
-    others = [figures["engines"][name]["ratio"] for name in engines_of_others]
     print(f"at least {min(others):.1f} times the responses per second (target {TARGET:g})")
 
 

@@ -5,7 +5,7 @@ the report that RL with a random reward gains validation accuracy nowhere: at it
 with a 95 % interval above zero. The last step, because the best one is chosen by the set it is
 measured on. Exits 1 where it gains. Whether RL with a reward for right answers gains is reported:
 on data that no rule solves (``balanced``), a model may honestly learn nothing. Run
-``python -m benchmarks.learning [--quick] [--from CHECKOUT] [--write DOCS]``; two to three hours on
+``python -m benchmarks.learning [STUDY] [--from CHECKOUT] [--write DOCS]``; two to three hours on
 two cores, and no time where the results lie in a checkout.
 """
 
@@ -20,8 +20,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
 from benchmarks.quoted.pages import write_pages
 from benchmarks.stored import keep
 from pipeline.analysis.seeds import LAST, SeedChange
@@ -31,7 +29,6 @@ ROOT = Path(__file__).resolve().parent.parent
 STUDY = "mini-seeds"
 IMAGES = {STUDY: "learning.svg"}
 RANDOM = "-random"  # how the names of cells end that a random reward trains
-QUICK = {"seeds": [0, 1], "steps": 20}
 
 
 def clone(folder: Path) -> Path:
@@ -39,14 +36,6 @@ def clone(folder: Path) -> Path:
     checkout = folder / "clone"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(checkout)], check=True)
     return checkout
-
-
-def shorten(checkout: Path, name: str) -> None:
-    """Make the study a matter of minutes; what it then says is only that everything runs."""
-    path = checkout / "studies" / f"{name}.yaml"
-    study = yaml.safe_load(path.read_text(encoding="utf-8"))
-    study["grid"]["seeds"], study["train"]["steps"] = QUICK["seeds"], QUICK["steps"]
-    path.write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
 
 
 def run_study(checkout: Path, study: str) -> None:
@@ -86,15 +75,11 @@ def main() -> int:
     """Run, print the table, write the page if asked; return 1 if a random reward gains."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("study", nargs="?", default=STUDY, help="a study with seeds")
-    parser.add_argument("--quick", action="store_true", help="two seeds, 20 steps, nothing asked")
     parser.add_argument("--write", type=Path, metavar="DOCS", help="write the pages in DOCS")
-    parser.add_argument("--checkout", type=Path, help="use (and keep) this checkout, not a clone")
     parser.add_argument("--from", type=Path, dest="made", help="a checkout that has the results")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        checkout = arguments.made or arguments.checkout or clone(Path(folder))
-        if arguments.quick:
-            shorten(checkout, arguments.study)
+        checkout = arguments.made or clone(Path(folder))
         report = checkout / "reports" / arguments.study
         if not arguments.made:
             run_study(checkout, arguments.study)
@@ -103,7 +88,7 @@ def main() -> int:
         print(*gains(changes), sep="\n")
         if arguments.write:
             write_page(checkout, arguments.study, arguments.write)
-    wrong = [] if arguments.quick else shortfalls(changes)
+    wrong = shortfalls(changes)
     for sentence in wrong:
         print(sentence, file=sys.stderr)
     return 1 if wrong else 0

@@ -1,21 +1,20 @@
 """How much faster linear layers are through oneDNN than as PyTorch computes them, as ratios.
 
 The shapes are those of a training step of the tiny model "small" and of its decoding; both layers
-take turns on the same rows. Run ``python -m benchmarks.linear [--quick] [--json FILE]``.
+take turns on the same rows. Run ``python -m benchmarks.linear [--threads N]``.
 """
 
 from __future__ import annotations
 
 import copy
-from dataclasses import asdict, dataclass
+from argparse import ArgumentParser
+from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
-from typing import Any
 
 import torch
 from torch import nn
 
-from benchmarks.figures import keep, options
 from pipeline.engine.linear import use_onednn
 
 ROUNDS = 100
@@ -52,22 +51,21 @@ def seconds(layer: nn.Linear, rows: torch.Tensor, learns: bool) -> float:
     return perf_counter() - start
 
 
-def compare(shape: Shape, rounds: int) -> dict[str, Any]:
+def compare(shape: Shape) -> dict[str, float]:
     """Time both layers in turns; return medians, and the ratio of each pair of passes."""
     plain = nn.Linear(shape.inputs, shape.outputs)
     fast = copy.deepcopy(plain)
     use_onednn(fast)
     rows = torch.randn(shape.rows, shape.inputs, requires_grad=shape.learns)
     pairs = []
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         pairs.append([seconds(layer, rows, shape.learns) for layer in (plain, fast)])
         for tensor in (rows, *plain.parameters(), *fast.parameters()):
             tensor.grad = None
-    ratios = sorted(plain / fast for plain, fast in pairs[rounds // 10 :])
+    ratios = sorted(plain / fast for plain, fast in pairs[ROUNDS // 10 :])
     before, after = (median(side) for side in zip(*pairs, strict=True))
     operations = 2 * shape.rows * shape.inputs * shape.outputs * (3 if shape.learns else 1)
     return {
-        **asdict(shape),
         "plain_gflops": operations / before / 1e9,
         "onednn_gflops": operations / after / 1e9,
         "ratio": median(ratios),
@@ -78,7 +76,7 @@ def compare(shape: Shape, rounds: int) -> dict[str, Any]:
 
 def main() -> None:
     """Compare at every shape and print the table; the figure is the median ratio."""
-    parser = options(__doc__, f"10 rounds instead of {ROUNDS}")
+    parser = ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=1)
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
@@ -86,7 +84,7 @@ def main() -> None:
     print("|---|---|---|---|---|")
     found = []
     for shape in SHAPES:
-        row = compare(shape, 10 if asked.quick else ROUNDS)
+        row = compare(shape)
         found.append(row)
         print(
             f"| {shape.rows} x {shape.inputs} x {shape.outputs} "
@@ -94,7 +92,6 @@ def main() -> None:
             f"| {row['plain_gflops']:.0f} | {row['onednn_gflops']:.0f} "
             f"| {row['ratio']:.1f} ({row['ratio_low']:.1f}-{row['ratio_high']:.1f}) |"
         )
-    keep(asked, found)
     figure = median(row["ratio"] for row in found)
     print(f"linear layers through oneDNN: {figure:.1f} times faster, {asked.threads} thread(s)")
 

@@ -346,19 +346,8 @@ def _origin(*columns: str) -> Origin:
 def _audit(params: Params) -> Audit:
     won = Won(what="box", published=0.3, strict=0.25)
     nothing = WonWithoutAnswer(constant=won, strict_constant=won, cheats=[won])
-    leak = Leak(
-        rows=QUESTIONS,
-        leaked=0,
-        normalised_story=0,
-        structure=0,
-        unread=0,
-        question=0,
-        item=0,
-        ngram=0,
-        ngram_words=13,
-        ngram_share=0.0,
-        examples={},
-    )
+    none = dict.fromkeys(Leak.model_fields, 0)
+    leak = Leak.model_validate({**none, "rows": QUESTIONS, "ngram_words": 13, "examples": {}})
     return Audit(
         columns={name: _column_audit(name, nothing) for name in params.suite.tasks},
         training=dict.fromkeys(params.dataset, nothing),

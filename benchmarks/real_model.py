@@ -5,8 +5,8 @@ Answers: 64 prompts of 151 tokens, 64 new tokens each, by the engine ``hf`` and 
 tokens, no KL penalty, bfloat16, here and by TRL (``--trl``, installed on first use). Imitation: 16
 prompts of 110 tokens with 47 tokens each, bfloat16, here and by transformers' model, its loss over
 all logits and AdamW. All take turns. The model is a folder in Hugging Face layout, or one of
-SmolLM2-135M's shape with random weights. Run ``python -m benchmarks.real_model [--quick]
-[--model FOLDER] [--trl] [--threads N] [--write]``.
+SmolLM2-135M's shape with random weights. Run ``python -m benchmarks.real_model [--model FOLDER]
+[--trl] [--threads N] [--write]``.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from typing import Any
 import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
-from benchmarks.circumstances import circumstances_of
+from benchmarks.circumstances import store
 from benchmarks.figures import spread
 from benchmarks.gpu_made import RECIPE, as_batch
 from benchmarks.train_step import Setting, compare_on, environment_python
-from pipeline.cli.output import write_output
 from pipeline.config.algorithms import Sft
 from pipeline.config.training import Train
 from pipeline.engine.decode import Completion
@@ -41,7 +40,7 @@ from pipeline.ops.driver.checkout import find_root
 from pipeline.train.learner import Learner
 from pipeline.train.update import Updater
 
-FILE = "docs/results/real_model.json"
+ROUNDS = 3
 PROMPTS, PROMPT_TOKENS, NEW_TOKENS = 64, 151, 64
 STEP_PROMPTS, STEP_PROMPT_TOKENS, COMPLETIONS = 8, 110, 8
 IMITATED, IMITATED_TOKENS, RATE = 16, 47, 1e-5
@@ -187,49 +186,43 @@ def _row(precision: str, spent: dict[str, list[tuple[float, float]]]) -> dict[st
     }
 
 
-def compare_steps(model: Path, cache: Path, threads: int, steps: int) -> dict[str, Any]:
+def compare_steps(model: Path, threads: int, steps: int) -> dict[str, Any]:
     """A step here and of TRL, in turns."""
     with TemporaryDirectory() as name:
         write_prompts(model, Path(name))
         setting = Setting("135M", COMPLETIONS, threads, steps, "bfloat16", 0.0, TRL_AT_ONCE)
-        return compare_on(environment_python(cache), Path(name), setting)
+        return compare_on(environment_python(), Path(name), setting)
 
 
 def main() -> None:
     """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one round")
     parser.add_argument("--model", type=Path, metavar="FOLDER", help="in Hugging Face layout")
     parser.add_argument("--threads", type=int, default=2, metavar="N")
     parser.add_argument("--trl", action="store_true", help="also compare steps with TRL's")
-    parser.add_argument("--write", action="store_true", help=f"keep the figures in {FILE}")
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tomrl-benchmarks"
-    parser.add_argument("--cache", type=Path, default=cache, help="where TRL is installed")
+    parser.add_argument("--write", action="store_true", help="keep the figures in docs/results")
     options = parser.parse_args()
     set_up_torch(options.threads)
-    rounds, root = 1 if options.quick else 3, find_root()
     with TemporaryDirectory() as name:
         folder = options.model or Path(name)
         if options.model is None:
             write_random(folder)
         found: dict[str, Any] = {
-            **circumstances_of(root),
             "threads": options.threads,
             "load": os.getloadavg()[0],
             "random_weights": options.model is None,
         }
         parts: dict[str, Callable[[], Any]] = {
-            "answers": lambda: compare_answers(folder, rounds),
-            "imitation": lambda: compare_imitation(folder, rounds),
+            "answers": lambda: compare_answers(folder, ROUNDS),
+            "imitation": lambda: compare_imitation(folder, ROUNDS),
         }
         if options.trl:  # first: TRL's step needs most of a laptop's memory
-            cache, threads = options.cache, options.threads
-            parts = {"step": lambda: compare_steps(folder, cache, threads, rounds), **parts}
+            parts = {"step": lambda: compare_steps(folder, options.threads, ROUNDS), **parts}
         for part, compare in parts.items():
             found[part] = compare()
             print(part, json.dumps(found[part], indent=1), flush=True)
     if options.write:
-        write_output(root / FILE, json.dumps(found, indent=1) + "\n")
+        store(find_root(), "real_model", found)
 
 
 if __name__ == "__main__":

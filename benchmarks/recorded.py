@@ -10,8 +10,6 @@ them question by question, and decides the claims of the papers that need nothin
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.circumstances import circumstances_of
+from benchmarks.circumstances import data_mirror, store
 from pipeline.analysis.board import items_of_answers, side_by_side
 from pipeline.analysis.ledger.evidence import NAMES, NEVER_TRAINED
 from pipeline.analysis.ledger.ledger import entries, ledger_summary
@@ -36,17 +34,13 @@ from pipeline.analysis.ledger.of_recorded import (
     recorded_evidence,
 )
 from pipeline.base.errors import UserError
-from pipeline.cli.output import write_output
 from pipeline.evaluate.statistics import share
-from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.judge.followers import Questions
 from pipeline.judge.foreign import ForeignAnswers
 from pipeline.judge.items import Item
 from pipeline.judge.signatures import Reason, response_collapse, single_signatures
 from pipeline.judge.verdict import judge
 from pipeline.ops.driver.checkout import find_root
-
-FILE = "docs/results/recorded.json"
 
 OF_2023 = {
     "GPT-4, 2023": "gpt-4_vp",
@@ -239,19 +233,15 @@ def decided(mirror: Path) -> dict[str, Any]:
 
 def main() -> int:
     """Judge, and write what is kept."""
-    root, mirror = find_root(), os.environ.get(MIRROR_VARIABLE)
-    if not mirror:
-        raise UserError(f"set {MIRROR_VARIABLE} to the folder of upstream data")
-    folder = Path(mirror).resolve()
-    answered = all_answers(folder)
+    mirror = data_mirror()
+    answered = all_answers(mirror)
     found = {
-        **circumstances_of(root),
-        "ledger": decided(folder),
+        "ledger": decided(mirror),
         "compared": compared(answered),
         "models": judged_models(answered),
-        "tomi": tomi(folder),
+        "tomi": tomi(mirror),
     }
-    write_output(root / FILE, json.dumps(found, indent=1) + "\n")
+    store(find_root(), "recorded", found)
     return 0
 
 

@@ -3,8 +3,7 @@
 Study ``grid`` with one algorithm, seven combinations and 13 columns: 35 trained cells and five base
 models, with made results. Timed is what the stage ``report`` does but for telling the tracker:
 reading every result and writing tables, figures and page. Run
-``python -m benchmarks.report [--quick] [--keep FOLDER] [--json FILE]``; exits 1 where it takes more
-than 20 s of processor time.
+``python -m benchmarks.report``; exits 1 where it takes more than 20 s of processor time.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 
-from benchmarks.figures import keep, options
 from benchmarks.made_study import write_results
 from pipeline.analysis.collect import collect
 from pipeline.analysis.report import write_report
@@ -43,13 +41,10 @@ def large_study(root: Path, models: int = 5) -> Params:
 
 def main() -> int:
     """Measure, print and compare with what is wanted."""
-    parser = options(__doc__, "one model; nothing is compared")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the report here")
-    asked = parser.parse_args()
-    params = large_study(find_root(Path.cwd()), 1 if asked.quick else 5)
+    params = large_study(find_root(Path.cwd()))
     with TemporaryDirectory() as folder:
         write_results(params, Path(folder))
-        target = asked.keep or Path(folder) / "report"
+        target = Path(folder) / "report"
         started, began = perf_counter(), process_time()
         results = collect(params, Path(folder))
         recorded = read_recorded(results, Path(folder))
@@ -60,8 +55,7 @@ def main() -> int:
     print(f"{len(params.cells)} cells x {len(params.suite.tasks)} columns")
     print(f"{seconds:.1f} s of processor time, {read:.1f} s of it reading; {wall:.1f} s in all")
     print(f"index.html has {size / 1e6:.1f} MB")
-    keep(asked, {"seconds": seconds, "reading": read, "wall": wall, "bytes": size})
-    return 0 if asked.quick or seconds < MOST_SECONDS else 1
+    return 0 if seconds < MOST_SECONDS else 1
 
 
 if __name__ == "__main__":

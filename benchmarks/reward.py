@@ -2,7 +2,7 @@
 
 The responses are those of training: reasoning of one to eight true or false statements about a
 Hi-ToM-style story, three quarters with the right format. Run
-``python -m benchmarks.reward [--quick] [--json FILE]``.
+``python -m benchmarks.reward``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from random import Random
 from statistics import median
 from time import process_time
 
-from benchmarks.figures import keep, options
 from pipeline.base.plugins import REWARDS
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
@@ -56,15 +55,11 @@ def rate(preset: str, scored: list[Case]) -> float:
 
 def main() -> None:
     """Measure each preset several times and print the median and the spread."""
-    asked = options(__doc__, "a tenth of the responses").parse_args()
-    scored = cases(60 if asked.quick else 600)
+    scored = cases(600)
     print(f"{len(scored)} responses, responses per second of one core, target {TARGET:,}")
-    figures = {}
     for preset in REWARDS:
         rates = [rate(preset, scored) for _ in range(5)]
-        figures[preset] = {"median": median(rates), "low": min(rates), "high": max(rates)}
         print(f"{preset:12} {median(rates):>9,.0f}  ({min(rates):,.0f} to {max(rates):,.0f})")
-    keep(asked, figures)
 
 
 if __name__ == "__main__":

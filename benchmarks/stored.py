@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from benchmarks.circumstances import circumstances_of_study
+from benchmarks.circumstances import FOLDER, circumstances_of_study
 from pipeline.analysis.results import Row
 from pipeline.analysis.seeds import SeedChange, Standing
 from pipeline.analysis.summary import StudySummary
@@ -40,7 +40,6 @@ from pipeline.tasks.example import Example
 from pipeline.train.contract import read_training
 from pipeline.train.stall import find_stall
 
-FOLDER = Path("docs") / "results"
 _LATER_SEED = re.compile(r"-s[1-9]\d*$")
 
 

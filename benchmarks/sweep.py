@@ -4,7 +4,7 @@ A clone of the commit that is checked out sweeps ``grid-mini`` (five sizes x sev
 the five base models) with stages of empty bodies, which copy made results: what is left is Prefect,
 DVC, MLflow, the worktree, and the start of every process. Then the same command is given again.
 Servers are those of a laptop: Prefect's temporary one, and MLflow on SQLite. Run ``python -m
-benchmarks.sweep [--quick] [--seeds N] [--json FILE]``; exits 1 where a target is missed.
+benchmarks.sweep``; exits 1 where a target is missed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from time import perf_counter
 import yaml
 
 from benchmarks.empty_stage import MADE
-from benchmarks.figures import keep, options
 from benchmarks.made_study import write_results
 from flows.driver.graph import Graph
 from flows.sweeps.record import SweepFolder
@@ -36,8 +35,8 @@ TARGET_STAGE, TARGET_NOTHING = 3.0, 20.0
 """Seconds beside the work of a stage, and of a sweep of finished cells, with nothing to do."""
 
 
-def clone(root: Path, target: Path, quick: bool, seeds: int = 1) -> Params:
-    """Make a checkout whose stages have empty bodies, and return its study."""
+def clone(root: Path, target: Path, few: bool = False) -> Params:
+    """Make a checkout whose stages have empty bodies, and its study, or three cells of it."""
     _git(root, "clone", "--quiet", str(root), str(target))
     pipeline = target / "dvc.yaml"
     emptied = re.sub(
@@ -48,9 +47,8 @@ def clone(root: Path, target: Path, quick: bool, seeds: int = 1) -> Params:
     write_text(pipeline, emptied)
     path = target / "studies" / f"{STUDY}.yaml"
     study = yaml.safe_load(path.read_text(encoding="utf-8"))
-    if quick:
+    if few:
         study["grid"] |= {"models": ["nano"], "combinations": ["hi", "fan"]}
-    study["grid"]["seeds"] = list(range(seeds))
     write_text(path, yaml.safe_dump(study, sort_keys=False))
     who = ("-c", "user.name=benchmark", "-c", "user.email=benchmark@localhost")
     _git(target, *who, "commit", "--quiet", "--all", "--message", "Empty stages")
@@ -106,14 +104,11 @@ def _git(where: Path, *arguments: str) -> None:
 
 def main() -> int:
     """Measure, print and compare with what is wanted."""
-    parser = options(__doc__, "three cells; nothing is compared")
-    parser.add_argument("--seeds", type=int, default=1, help="of each trained cell")
-    asked = parser.parse_args()
     slots = os.cpu_count() or 1
     before = circumstances()
     with TemporaryDirectory(prefix="benchmark-") as folder:
         checkout, made = Path(folder) / "checkout", Path(folder) / "made"
-        params = clone(find_root(Path.cwd()), checkout, asked.quick, asked.seeds)
+        params = clone(find_root(Path.cwd()), checkout)
         make_results(params, made)
         sweep = ("tomrl", "sweep", "--study", STUDY, "--concurrency", str(slots))
         whole = timed(checkout, made, *sweep)
@@ -130,9 +125,7 @@ def main() -> int:
         f"{nothing:.1f} s with nothing to do (target {TARGET_NOTHING:.0f}), "
         f"{run:.1f} s of a run, with its report"
     )
-    figures = {"stage": stage, "nothing": nothing, "run": run, "whole": whole}
-    keep(asked, {**figures, "cells": len(params.cells)})
-    return 0 if asked.quick or (stage < TARGET_STAGE and nothing < TARGET_NOTHING) else 1
+    return 0 if stage < TARGET_STAGE and nothing < TARGET_NOTHING else 1
 
 
 if __name__ == "__main__":

@@ -28,8 +28,7 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
-from benchmarks.circumstances import circumstances_of
-from pipeline.cli.output import write_output
+from benchmarks.circumstances import store
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
 from pipeline.data.prompt import compact
@@ -315,7 +314,7 @@ def main() -> int:
     for form, reached in found["areas"].items():
         print(f"{form}: area under the ROC {reached}, asked: {LEAST_AREA}")
     if options.write:
-        write_output(root / FILE, json.dumps({**circumstances_of(root), **found}, indent=1) + "\n")
+        store(root, "taught", found)
     return int(any(each is None or each < LEAST_AREA for each in found["areas"].values()))
 
 

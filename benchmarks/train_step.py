@@ -3,7 +3,7 @@
 The same model, prompts, completion lengths, reward, KL penalty and threads on both sides; each side
 runs in its own process and environment, and they take turns, step by step, so that a busy machine
 slows both. TRL is installed into an environment of its own on first use. Run
-``python -m benchmarks.train_step [--quick] [--json FILE] [--plot FILE]``.
+``python -m benchmarks.train_step [--quick] [--plot FILE]``.
 """
 
 from __future__ import annotations
@@ -210,9 +210,10 @@ def run_trl(folder: Path, setting: Setting) -> None:
 # --- the parent --------------------------------------------------------------------------------
 
 
-def environment_python(cache: Path) -> Path:
+def environment_python() -> Path:
     """The Python of an environment with TRL; make it on first use (about 2 GB)."""
-    folder = cache / f"trl-{TRL}"
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    folder = cache / "tomrl-benchmarks" / f"trl-{TRL}"
     python, ready = folder / "bin" / "python", folder / ".ready"
     if ready.is_file():
         return python
@@ -389,17 +390,14 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
 def main() -> None:
     """Compare at every setting and print the table."""
-    from benchmarks.figures import keep, options
-
-    parser = options(__doc__, "the usual setting only, 3 steps")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="the usual setting only, 3 steps")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--steps", type=int, default=7, help="steps of each side, after a first")
     parser.add_argument("--plot", type=Path, help="also draw the ratios here")
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tomrl-benchmarks"
-    parser.add_argument("--cache", type=Path, default=cache, help="where TRL is installed")
     arguments = parser.parse_args()
-    python = environment_python(arguments.cache)
+    python = environment_python()
     grid = [(size, count) for size in SIZES for count in COMPLETIONS]
     chosen, steps = ([USUAL], 3) if arguments.quick else (grid, arguments.steps)
     print(
@@ -417,7 +415,6 @@ def main() -> None:
             compare(python, Setting(size, count, arguments.threads, steps, arguments.precision))
         )
         show(rows[-1])
-    keep(arguments, rows)
     if arguments.plot:
         draw(rows, arguments.plot)
 

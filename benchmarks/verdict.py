@@ -5,7 +5,7 @@ by the engine's minds, by listed rules or by drawn decision lists are of classes
 looks for. The others (:mod:`benchmarks.outsiders`) know nothing of these: they read the story's
 text alone. All of them sit the exam on 100, 400 and all questions.
 
-Run ``python -m benchmarks.verdict [--lists 100] [--repeat 2] [--write]``; exits 1 where, on all
+Run ``python -m benchmarks.verdict [--write]``; exits 1 where, on all
 questions, more than 2 % of those who are no believers are called ``beliefs``, or fewer than 80 % of
 the believers. What ``--write`` stores in ``docs/results`` is what the tables of ``docs/verdict.md``
 show; a test holds the page to it.
@@ -14,7 +14,6 @@ show; a test holds the page to it.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,9 +23,8 @@ from random import Random
 from typing import Any, get_args
 
 from benchmarks import outsiders
-from benchmarks.circumstances import circumstances_of
+from benchmarks.circumstances import store
 from pipeline.base.errors import UserError
-from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
 from pipeline.formats.foreign import markdown_table
@@ -39,6 +37,7 @@ from pipeline.ops.driver.checkout import find_root
 from pipeline.rules.surface import UNDEFINED, SurfaceQuestion
 from pipeline.tasks.example import Example
 
+STUDY, LISTS_DRAWN, REPEAT = "mini", 100, 2
 MOST_BOLD, FEWEST_BELIEVED = 0.02, 0.8
 SIZES = (100, 400, 0)
 """Questions that an exam has; 0 for all."""
@@ -48,7 +47,6 @@ MINDS = "minds that lack one faculty, nine answers in ten"
 LISTED = "listed rules, nine answers in ten"
 LISTS = "decision lists that differ from gold on a tenth or more"
 BELIEVERS = outsiders.KINDS[0].name
-STORED = Path("docs/results/verdict.json")
 _SEEN = (
     *("times shown", "times moved", "times claimed", "first from the front", "last from the back"),
     *("mentions", "first mention", "last mention", "place among options", "place from their end"),
@@ -154,7 +152,7 @@ def extremes_of(asked: SurfaceQuestion) -> dict[str, str | None]:
     return found
 
 
-def sittings(exam: Exam, lists: int) -> Iterator[Sitting]:
+def sittings(exam: Exam) -> Iterator[Sitting]:
     """Yield who sits the exam, in the order of the table."""
     for kind in outsiders.KINDS:
         for respond in kind.responders:
@@ -165,14 +163,14 @@ def sittings(exam: Exam, lists: int) -> Iterator[Sitting]:
             yield Sitting(MINDS, ("simpler mind",), noisy, name)
         elif kind_of is Kind.LISTED:
             yield Sitting(LISTED, ("rule",), noisy, name)
-    for respond, differs in decision_lists(exam, lists):
+    for respond, differs in decision_lists(exam):
         if differs >= DIFFERS:
             yield Sitting(LISTS, ("rule",), respond)
 
 
-def decision_lists(exam: Exam, count: int) -> Iterator[tuple[Respond, float]]:
+def decision_lists(exam: Exam) -> Iterator[tuple[Respond, float]]:
     """Yield drawn lists over rules and cues, with the share of questions on which gold differs."""
-    for number in range(count):
+    for number in range(LISTS_DRAWN):
         drawn = _drawn(exam, Random(f"list:{number}"), counting=number % 4 == 3)
         silent = Random(0)
         said = [drawn(place, silent) for place in range(len(exam.examples))]
@@ -206,14 +204,14 @@ Outcome = dict[str, dict[str, Any]]
 name what they should, of so many."""
 
 
-def outcomes(exam: Exam, lists: int, repeat: int, count: int) -> Outcome:
+def outcomes(exam: Exam, count: int) -> Outcome:
     """What the verdict says of everybody who answers so many questions."""
     found: Outcome = {}
-    for number, each in enumerate(sittings(exam, lists)):
+    for number, each in enumerate(sittings(exam)):
         kind = found.setdefault(
             each.kind, {"verdicts": Counter(), "right": 0, "named": 0, "to_name": 0}
         )
-        for time in range(1 if each.kind == LISTS else repeat):
+        for time in range(1 if each.kind == LISTS else REPEAT):
             said = exam.verdict_on(each.respond, Random(f"{number}:{time}:{count}"), count)
             kind["verdicts"][said.follow] += 1
             kind["right"] += said.follow in each.expected
@@ -262,22 +260,15 @@ def exam_table(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
 def main() -> int:
     """Hold the exam, print the tables, and say whether the figures hold."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--study", default="mini")
-    parser.add_argument("--lists", type=int, default=100)
-    parser.add_argument("--repeat", type=int, default=2)
-    parser.add_argument("--write", action="store_true", help=f"store it in {STORED}")
+    parser.add_argument("--write", action="store_true", help="store it in docs/results")
     options, root = parser.parse_args(), find_root()
-    exam = Exam.of_study(root, options.study)
-    found = {
-        str(count or len(exam.examples)): outcomes(exam, options.lists, options.repeat, count)
-        for count in SIZES
-    }
+    exam = Exam.of_study(root, STUDY)
+    found = {str(count or len(exam.examples)): outcomes(exam, count) for count in SIZES}
     everything = found[str(len(exam.examples))]
     print(confusion_table(found))
     print(exam_table(found))
     if options.write:
-        kept = {"study": options.study, **circumstances_of(root), "lists": options.lists}
-        write_output(root / STORED, json.dumps({**kept, "exams": found}, indent=1) + "\n")
+        store(root, "verdict", {"study": STUDY, "lists": LISTS_DRAWN, "exams": found})
     shares = figures(everything)
     print(f"others called beliefs: {shares['bold']:.1%} of at most {MOST_BOLD:.0%}")
     print(f"{BELIEVERS}: believed {shares['believed']:.0%} of at least {FEWEST_BELIEVED:.0%}")

@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
 from benchmarks import learning
 from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate
-from tests.conftest import PROJECT
 
 
 def changes(grpo: float, random: float) -> list[SeedChange]:
@@ -58,15 +56,3 @@ def test_a_report_that_is_there_is_read_and_not_run(
     said = capsys.readouterr()
     assert "| the table |" in said.out and "nano-balanced-grpo: +0.0" in said.out
     assert ("nano-cued-random: gains" in said.err) == bool(status)
-
-
-def test_the_quick_form_shortens_the_study_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "studies").mkdir()
-    path = tmp_path / "studies" / f"{learning.STUDY}.yaml"
-    whole = (PROJECT / "studies" / path.name).read_text(encoding="utf-8")
-    path.write_text(whole, encoding="utf-8")
-    learning.shorten(tmp_path, learning.STUDY)
-    short, full = yaml.safe_load(path.read_text()), yaml.safe_load(whole)
-    assert (short["grid"].pop("seeds"), short["train"].pop("steps")) == ([0, 1], 20)
-    del full["grid"]["seeds"], full["train"]["steps"]
-    assert short == full

@@ -261,10 +261,6 @@ def ledger_table(ledger: Found) -> str:
     return f"{ledger['summary'].capitalize()}.\n\n{markdown_table(headings, rows)}"
 
 
-def _at(model: str, step: int) -> str:
-    return f"{model}, step {step}" if step else model
-
-
 # --- taught weights, and speed --------------------------------------------------------------------
 
 

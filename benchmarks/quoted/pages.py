@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.circumstances import FOLDER
 from benchmarks.quoted import others, studies
-from benchmarks.stored import FOLDER, Stored, read_stored
+from benchmarks.stored import Stored, read_stored
 from benchmarks.verdict import confusion_table, exam_table
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output

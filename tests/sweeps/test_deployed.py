@@ -54,7 +54,7 @@ def test_a_worker_runs_a_sweep_which_is_cancelled_and_goes_on(
     client: SyncPrefectClient, tmp_path: Path
 ) -> None:
     checkout = tmp_path / "checkout"
-    params = clone(PROJECT, checkout, quick=True)
+    params = clone(PROJECT, checkout, few=True)
     make_results(params, tmp_path / "made")
     pipeline = checkout / "dvc.yaml"
     audit = "python -m benchmarks.empty_stage audit"
