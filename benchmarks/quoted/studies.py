@@ -111,7 +111,10 @@ def first_screen(found: Stored) -> str:
 
     heads = ("trained on", *list(TELLING.values())[:2], "both of a pair")
     lines = [line(base, trained[0].cell, "base"), *(line(e, e.cell, "trained") for e in trained)]
-    said = " ".join(f"Trained on `{each.combination}`, the model {does(each)}." for each in trained)
+    said = " ".join(
+        f"Trained on `{e.combination}`, the model {does(e.answers, e.by, e.explained)}."
+        for e in trained
+    )
     return (
         "Accuracy in %, before training and after it:\n\n"
         f"{markdown_table((*heads, 'answers follow', 'reasoning is'), lines)}\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 from pipeline.analysis.looks import training_name
 from pipeline.analysis.results import Results, Row
@@ -42,40 +41,25 @@ def _sentence(found: CellVerdict, training: str, rows: Sequence[Row], several: b
     about = f", asked {found.task}" if several else ""
     gain = _gain([row for row in rows if row.cell == found.cell])
     against = f", although {gain}" if gain and found.answers != "beliefs" else ""
-    return f"Trained on {training}{about}, {found.model} {does(found)}{against}."
+    said = does(found.answers, found.by, found.explained)
+    return f"Trained on {training}{about}, {found.model} {said}{against}."
 
 
-class Says(Protocol):
-    """What a sentence on a verdict needs."""
-
-    @property
-    def answers(self) -> str:
-        """What the answers follow."""
-
-    @property
-    def by(self) -> str | None:
-        """The rule or mind that they follow."""
-
-    @property
-    def explained(self) -> float:
-        """Share of the answers that it predicts."""
-
-
-def does(found: Says) -> str:
-    """What a model does, as the rest of a sentence."""
-    if found.answers == "beliefs":
+def does(answers: str, by: str | None, explained: float) -> str:
+    """What a model does, as the rest of a sentence, by what its verdict says."""
+    if answers == "beliefs":
         return "answers by what the agents of the story believe"
-    share = f"{found.explained:.0%} of its answers"
-    if found.answers == "mixture":
-        return f"mixes {found.by} ({share}); {_NONE}"
-    if found.by:
-        does = what_it_does(found.by) or f"answers by the rule “{found.by}”"
+    share = f"{explained:.0%} of its answers"
+    if answers == "mixture":
+        return f"mixes {by} ({share}); {_NONE}"
+    if by:
+        does = what_it_does(by) or f"answers by the rule “{by}”"
         return f"{does} ({share}); {_NONE}"
-    if found.answers == "unexplained":
+    if answers == "unexplained":
         return f"gives answers that no rule or mind that was tried explains; {_NONE}"
-    if found.answers == "by heart":
+    if answers == "by heart":
         return f"knows some story structures by heart and guesses elsewhere; {_NONE}"
-    if found.answers == "unread":
+    if answers == "unread":
         return "gives responses in which too few answers are read for a verdict"
     return f"gives answers that fit no verdict: the best rule or mind predicts {share}; {_NONE}"
 

@@ -72,9 +72,13 @@ def render(
     columns = list(report.standings[0].columns) if report.standings else []
     suite = results.params.suite.tasks
     template = environment().get_template("report.html")
+    said = dict(report) | {
+        "study": results.params.study,
+        "over_seeds": [change_texts(change) for change in report.over_seeds],
+        "standings": [standing_texts(each, columns) for each in report.standings],
+    }
     return template.render(
-        study=results.params.study,
-        answer=report.answer,
+        said,
         glossary=_glossary(report),
         style=_vendored("report.css", "vendor/uPlot.min.css"),
         script=_vendored("vendor/uPlot.min.js", "report.js"),
@@ -82,13 +86,10 @@ def render(
         packed=packed,
         tables=rows if len(rows) <= LARGEST_TABLES else "",
         body=body(PARTS),
-        provenance=report.provenance,
         headings=HEADINGS,
         notes="; ".join(notes(results)),
         base_cards=results.base_cards,
         lines=[line for row in report.rows for line in lines_of(row)],
-        verdicts=report.verdicts,
-        missing=report.missing,
         squares_of={(each.cell, each.task): each for each in report.verdicts},
         runs_of=run_link(results.params.study.name, "{cell}"),
         tasks=list(dict.fromkeys(each.task for each in report.verdicts)),
@@ -96,19 +97,13 @@ def render(
             task: names[0] if len(names) == 1 else ""
             for task, names in judged_together(suite).items()
         },
-        signatures=report.signatures,
         panels=panels(results),
         looks=looks(results),
         shapes=SHAPES,
         runs=runs,
-        findings=report.findings,
-        over_seeds=[change_texts(change) for change in report.over_seeds],
         columns=columns,
-        standings=[standing_texts(each, columns) for each in report.standings],
         step_table=STEPS,
-        steps=report.steps,
         square_table=SQUARE,
-        squares=report.squares,
         details=tables,
         figures=list(_shown(figures)),
         has_curves=any(result.curve for result in results.trained()),
@@ -118,10 +113,8 @@ def render(
         against=results.against,
         unlike=_unlike(results.against),
         published_headings=PUBLISHED_HEADINGS,
-        published=report.published,
         ledger_headings=LEDGER_HEADINGS,
         ledger_summary=ledger_summary(report.ledger),
-        ledger=report.ledger,
         won=results.audit.won_without_answer(),
     )
 
