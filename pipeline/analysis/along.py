@@ -139,7 +139,17 @@ def column_curves(results: Results) -> list[ColumnCurve]:
         for result in results.trained()
         for column, asked in of_cell(results, result).items()
     ]
-    return [_curve(results, *each, curves=len(found)) for each in found]
+    return [
+        ColumnCurve(
+            cell=result.key,
+            column=column,
+            mark=results.mark_of(column, result.cell),
+            questions=len(asked.stories),
+            points=points_of(asked),
+            peak=_peak(asked, curves=len(found)),
+        )
+        for result, column, asked in found
+    ]
 
 
 def of_cell(results: Results, result: TrainedResult) -> dict[str, AskedAlong]:
@@ -153,19 +163,6 @@ def of_cell(results: Results, result: TrainedResult) -> dict[str, AskedAlong]:
         for column in result.tasks
         if column in known and column in result.along[0].right
     }
-
-
-def _curve(
-    results: Results, result: TrainedResult, column: str, asked: AskedAlong, curves: int
-) -> ColumnCurve:
-    return ColumnCurve(
-        cell=result.key,
-        column=column,
-        mark=results.mark_of(column, result.cell),
-        questions=len(asked.stories),
-        points=points_of(asked),
-        peak=_peak(asked, curves),
-    )
 
 
 def points_of(asked: AskedAlong) -> list[CurvePoint]:

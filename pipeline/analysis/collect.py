@@ -127,32 +127,23 @@ def _cell_result(
     path = _there(folder / "evaluate" / "metrics.json", made_by)
     found = Evaluation.read_of(path, params.suite.columns, made_by)
     checks = params.suite.side_checks
-    tasks = {name: scores for name, scores in found.tasks.items() if name not in checks}
-    checked = {name: scores for name, scores in found.tasks.items() if name in checks}
-    grades = read_grades(folder / "evaluate" / "grades.parquet", made_by, suite)
-    verdicts = _verdicts(params, folder, key)
-    if not isinstance(cell, TrainedCell):
-        measured = (tasks, checked, grades, verdicts.tasks, found.libraries)
-        return CellResult(key, cell, *measured, found.absent)
-    curve, manifest = read_training(folder / "train", cell.model, f"train@{key}")
-    return TrainedResult(
-        key=key,
-        cell=cell,
-        tasks=tasks,
-        side_check=checked,
-        grades=grades,
-        verdicts=verdicts.tasks,
-        libraries=found.libraries,
-        curve=curve,
-        checkpoints=manifest.checkpoints,
-        along=found.along,
-    )
-
-
-def _verdicts(params: Params, folder: Path, key: str) -> Verdicts:
-    path, made_by = folder / "judge" / "verdicts.json", f"judge@{key}"
+    judged, judged_by = folder / "judge" / "verdicts.json", f"judge@{key}"
     tasks = judged_together(params.suite.tasks)
-    return Verdicts.read_of(_there(path, made_by), tasks, made_by)
+    result = CellResult(
+        key,
+        cell,
+        tasks={name: scores for name, scores in found.tasks.items() if name not in checks},
+        side_check={name: scores for name, scores in found.tasks.items() if name in checks},
+        grades=read_grades(folder / "evaluate" / "grades.parquet", made_by, suite),
+        verdicts=Verdicts.read_of(_there(judged, judged_by), tasks, judged_by).tasks,
+        libraries=found.libraries,
+        absent=found.absent,
+    )
+    if not isinstance(cell, TrainedCell):
+        return result
+    curve, manifest = read_training(folder / "train", cell.model, f"train@{key}")
+    more = {"curve": curve, "checkpoints": manifest.checkpoints, "along": found.along}
+    return TrainedResult(**(vars(result) | more))
 
 
 def _there(path: Path, made_by: str) -> Path:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from pipeline.analysis.grades import CORRECT, TOKENS, WORD_COUNT, contrast, rows_of, side_by_side
 from pipeline.analysis.ledger.decisions import over_seeds
-from pipeline.analysis.results import CellResult, MissingCell, Results
+from pipeline.analysis.results import CellResult, Results
 from pipeline.analysis.seeds import groups
 from pipeline.config.published import CHANGES, UNITS, Measure, PublishedFigure, PublishedTable
 from pipeline.evaluate import statistics
@@ -174,12 +174,9 @@ def _cells(results: Results, figure: PublishedFigure) -> list[Sequence[CellResul
     ]
     if trained:
         return [*(trained if figure.of else trained[:1])]
-    raise _NotRun("; ".join(f"{key}: {why.text()}" for key, why in _missing_of(results, figure)))
-
-
-def _missing_of(results: Results, figure: PublishedFigure) -> list[tuple[str, MissingCell]]:
     missing = results.missing().items()
-    return [(key, why) for key, why in missing if results.cells[key].cell.model == figure.model]
+    of_model = [(key, why) for key, why in missing if results.cells[key].cell.model == figure.model]
+    raise _NotRun("; ".join(f"{key}: {why.text()}" for key, why in of_model))
 
 
 def _level(_: Results, figure: PublishedFigure, cell: CellResult) -> Estimate:

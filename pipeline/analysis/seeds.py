@@ -129,9 +129,12 @@ def repeated(results: Results) -> list[Group]:
 def _in_validation(group: Group) -> Iterator[SeedChange]:
     if any("validation_accuracy" not in result.curve[0] for result in group.cells):
         return  # verl does not validate imitation
-    first = [result.curve[0]["validation_accuracy"] for result in group.cells]
-    best = [_validated(result, best=True) for result in group.cells]
-    last = [_validated(result, best=False) for result in group.cells]
+    curves = [
+        [row["validation_accuracy"] for row in result.curve if "validation_accuracy" in row]
+        for result in group.cells
+    ]
+    first, last = ([float(curve[place]) for curve in curves] for place in (0, -1))
+    best = [result.checkpoints["best"].validation_accuracy or 0.0 for result in group.cells]
     yield _change(group, BEST, first, best)
     yield _change(group, LAST, first, last)
 
@@ -159,18 +162,6 @@ def _drawn(results: Results, group: Group, task: str) -> tuple[float, float] | N
         steps.append([b - a for a, b in zip(before, after, strict=True)])
         stories.append(told)
     return seeds_and_stories(steps, stories)
-
-
-def _validated(result: TrainedResult, *, best: bool) -> float:
-    if best:
-        return result.checkpoints["best"].validation_accuracy or 0.0
-    return float(
-        next(
-            row["validation_accuracy"]
-            for row in reversed(result.curve)
-            if "validation_accuracy" in row
-        )
-    )
 
 
 def _change(group: Group, measure: str, before: list[float], after: list[float]) -> SeedChange:

@@ -26,7 +26,6 @@ HEADINGS = (
     "reasoning is",
     "signatures",
 )
-NO_SIGNATURE = "-"
 _ALIKE = ("task", "could be found")
 """Columns of the terminal's table that go where all verdicts have the same in them."""
 
@@ -66,7 +65,7 @@ class CellVerdict(Record):
     def texts(self) -> tuple[str, ...]:
         """The texts of its line."""
         follow = followed(self.answers, self.by)
-        found = ", ".join(self.signatures) or NO_SIGNATURE
+        found = ", ".join(self.signatures) or "-"
         named = (self.cell, self.combination or "-", self.task)
         return (*named, follow, f"{self.explained:.0%}", self.findable, self.reasoning, found)
 
@@ -152,14 +151,7 @@ def markdown_of(verdicts: Sequence[Sequence[str]]) -> str:
 def missing_texts(results: Results) -> list[tuple[str, ...]]:
     """The texts of a line for each cell that a partial report lacks."""
     return [
-        (
-            key,
-            results.cells[key].cell.combination or "-",
-            "-",
-            why.text(),
-            *("-",) * 3,
-            NO_SIGNATURE,
-        )
+        (key, results.cells[key].cell.combination or "-", "-", why.text(), *("-",) * 4)
         for key, why in results.missing().items()
     ]
 
