@@ -9,8 +9,9 @@ import pandas as pd
 from pipeline.analysis.grades import CORRECT, grades_of
 from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.analysis.signatures import CellSignature, cell_signatures
+from pipeline.audit.records import Audit
 from pipeline.config.params import Cell, Params, TrainedCell
-from pipeline.data.card import BaseCard, SetCard
+from pipeline.data.card import BaseCard, DatasetCard, SetCard
 from pipeline.data.origin import Origin, Portion, StudyOrigins
 from pipeline.evaluate.records import Share, TaskScores
 from pipeline.formats.records import Figures
@@ -93,6 +94,21 @@ def origins(params: Params) -> StudyOrigins:
     return StudyOrigins(
         columns=columns, training=dict.fromkeys(params.dataset, place_questions(0, 1, 2))
     )
+
+
+def results_of(params: Params, cells: dict[str, CellResult], audit: Audit) -> Results:
+    """Results of a study whose base model was shown the orders 0 to 3."""
+    shown = place_questions(0, 1, 2, 3)
+    card = DatasetCard(
+        split="by-story",
+        prompt="compact",
+        licences={},
+        licence_note=None,
+        stories_shared={},
+        sets={"train": SetCard.of([], place_questions(0))},
+    )
+    bases = {"nano": base_card("nano", shown)}
+    return Results(params, cells, audit, {"hi": card}, origins(params), {"nano": shown}, bases)
 
 
 def base_card(model: str, shown: Origin | None) -> BaseCard:

@@ -21,10 +21,9 @@ from pipeline.config.expand import expand
 from pipeline.config.params import ApiCell, Cell, TrainedCell
 from pipeline.config.reward import PublishedReward
 from pipeline.config.study_files import find_study
-from pipeline.data.card import DatasetCard, SetCard
 from pipeline.evaluate.records import OptionScores, PairScores
 from pipeline.formats.records import Figures
-from tests.analysis.made import base_card, origins, place_questions, result, scores, share, signed
+from tests.analysis.made import base_card, result, results_of, scores, share, signed
 from tests.conftest import TINY
 
 
@@ -56,27 +55,7 @@ def study(order_3: float, lengths: list[float]) -> Results:
     audit = Audit.model_construct(
         columns={"hi_tom_orders_0_2": column, "hi_tom_order_3": column}, leakage={}
     )
-    shown = place_questions(0, 1, 2, 3)
-    card = base_card("nano", shown)
-    assert card.shown is not None
-    orders = card.shown.model_copy(
-        update={"orders_of": {"hi_tom_style": dict.fromkeys("0123", 10)}}
-    )
-    cards = {"nano": card.model_copy(update={"shown": orders})}
-    return Results(
-        params,
-        cells,
-        audit,
-        {"hi": trained_on("0", "1", "2")},
-        origins(params),
-        {"nano": shown},
-        cards,
-    )
-
-
-def trained_on(*orders: str, benchmark: str = "hi_tom_style") -> DatasetCard:
-    train = SetCard.model_construct(orders_of={benchmark: dict.fromkeys(orders, 1)})
-    return DatasetCard.model_construct(sets={"train": train})
+    return results_of(params, cells, audit)
 
 
 def test_no_order_is_pooled_over_tasks() -> None:

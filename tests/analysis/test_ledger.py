@@ -530,14 +530,6 @@ def accuracy(key: str, cell: Cell, column: str) -> float:
             },
         ),
         (
-            "sft-or-rl",
-            {
-                "shortcuts/rl-generalises-better": "contradicted",
-                "shortcuts/rl-over-sft-higher-order": "undecided",
-                "shortcuts/thinking": "not run",
-            },
-        ),
-        (
             "think-or-not",
             {
                 "shortcuts/thinking": "undecided",
@@ -546,7 +538,6 @@ def accuracy(key: str, cell: Cell, column: str) -> float:
                 "tom-rl/sft-tomi": "undecided",
             },
         ),
-        ("order-ablation", {"rlvr/order-123-to-4": "supported", "rlvr/gain-hi": "not run"}),
     ],
 )
 def test_studies_that_re_run_a_paper_have_a_ledger(

@@ -20,7 +20,6 @@ from pipeline.analysis.run_links import RunsAt
 from pipeline.analysis.samples import KINDS, Recorded, choose, every_sample, read_recorded
 from pipeline.analysis.signatures import cell_signatures
 from pipeline.config.params import Params
-from pipeline.judge.items import Item
 from pipeline.ops.mirror.ran import write_with_runs
 from tests.browser import PHONE, WIDE, opened
 from tests.conftest import PROJECT
@@ -305,10 +304,3 @@ def test_samples_that_cells_share_are_the_same_questions(made: tuple[Results, Re
     chosen = choose(every_sample(*made), 8)
     asked = {sample.item.example.id for sample in chosen}
     assert len(asked) < len(chosen) / 2
-
-
-def test_an_item_says_what_it_is(made: tuple[Results, Recorded]) -> None:
-    for sample in choose(every_sample(*made), 1):
-        assert isinstance(sample.item, Item)
-        if sample.before is not None:
-            assert sample.before.example == sample.item.example

@@ -28,9 +28,8 @@ from pipeline.config.expand import expand
 from pipeline.config.params import TrainedCell
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study
-from pipeline.data.card import DatasetCard, SetCard
 from pipeline.formats.records import Figures
-from tests.analysis.made import base_card, grades, origins, place_questions, result, scores, signed
+from tests.analysis.made import grades, result, results_of, scores, signed
 from tests.analysis.test_verdicts import verdict
 from tests.conftest import TINY
 
@@ -60,26 +59,7 @@ def seeded(after: list[float]) -> Results:
             "hi_tom_order_3": scores(0.4 if is_trained else 0.5, {"0": 0.4}),
         }
         cells[key] = result(key, cell, tasks, {"arithmetic": scores(0.5)}, curve, best=end + 0.05)
-    shown = place_questions(0, 1, 2, 3)
-    orders = {"rows": 32, "orders_of": {"hi_tom_style": {"0": 32}}}
-    train = SetCard.of([], place_questions(0)).model_copy(update=orders)
-    card = DatasetCard(
-        split="by-story",
-        prompt="compact",
-        licences={},
-        licence_note=None,
-        stories_shared={},
-        sets={"train": train},
-    )
-    return Results(
-        params,
-        cells,
-        Audit(columns={}, leakage={}),
-        {"hi": card},
-        origins(params),
-        {"nano": shown},
-        {"nano": base_card("nano", shown)},
-    )
+    return results_of(params, cells, Audit(columns={}, leakage={}))
 
 
 def test_an_interval_is_that_of_students_t() -> None:
