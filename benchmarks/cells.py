@@ -65,14 +65,14 @@ class Timed:
         return f"{self.seconds:.1f} s ({self.processor:.1f} s of processor time)"
 
 
-def timed(root: Path, *command: str) -> Timed:
-    """A command, run in a folder.
+def timed(root: Path, *command: str, **variables: str) -> Timed:
+    """A command, run in a checkout with more variables.
 
     Raises:
         CalledProcessError: If it fails.
     """
     began, used = perf_counter(), _used()
-    environment = stage_environment(PYTHONPATH=str(root))
+    environment = stage_environment(PYTHONPATH=str(root), **variables)
     done = subprocess.run(
         command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True, check=True
     )

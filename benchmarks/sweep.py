@@ -15,10 +15,10 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
 
 import yaml
 
+from benchmarks.cells import timed
 from benchmarks.empty_stage import MADE
 from benchmarks.made_study import write_results
 from flows.driver.graph import Graph
@@ -27,7 +27,7 @@ from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
 from pipeline.formats.files import write_text
-from pipeline.ops.driver.checkout import find_root, stage_environment
+from pipeline.ops.driver.checkout import find_root
 from pipeline.stages.followed import processor
 
 STUDY = "grid-mini"
@@ -71,24 +71,6 @@ def make_results(params: Params, folder: Path) -> None:
         (sources / f"{name}.json").write_text("{}")
 
 
-def timed(checkout: Path, made: Path, *command: str) -> float:
-    """Run a command and return how many seconds that took."""
-    started = perf_counter()
-    done = subprocess.run(
-        command,
-        cwd=checkout,
-        env=stage_environment(
-            **{MADE: str(made), "PREFECT_HOME": str(made / "prefect"), "MLFLOW_TRACKING_URI": ""}
-        ),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        sys.exit(f"error: {' '.join(command)} failed:\n{(done.stdout + done.stderr)[-5000:]}")
-    return perf_counter() - started
-
-
 def circumstances() -> str:
     """On what this was measured."""
     return (
@@ -111,11 +93,12 @@ def main() -> int:
         params = clone(find_root(Path.cwd()), checkout)
         make_results(params, made)
         sweep = ("tomrl", "sweep", "--study", STUDY, "--concurrency", str(slots))
-        whole = timed(checkout, made, *sweep)
+        places = {MADE: str(made), "PREFECT_HOME": str(made / "prefect"), "MLFLOW_TRACKING_URI": ""}
+        whole = timed(checkout, *sweep, **places).seconds
         swept = SweepFolder(checkout, STUDY)
         cells = sum(swept.cell(key).seconds for key in params.cells)
-        nothing = timed(checkout, made, *sweep)
-        run = timed(checkout, made, "tomrl", "run")
+        nothing = timed(checkout, *sweep, **places).seconds
+        run = timed(checkout, "tomrl", "run", **places).seconds
         stages = len(Graph.of(checkout).cell) * len(params.cells)
     stage = cells / stages
     print(f"{before}; at the end load {os.getloadavg()[0]:.1f}")

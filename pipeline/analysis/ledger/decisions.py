@@ -101,18 +101,20 @@ def decided(word: Word, effect: Effect) -> Decision:
 
 def all_hold(parts: Sequence[Decision]) -> Decision:
     """Whether everything holds: one thing that does not is enough against it."""
-    for word in ("contradicted", "not run", "undecided"):
-        if found := [part for part in parts if part.word == word]:
-            return _joined(word, found)
-    return _joined("supported", parts)
+    return _first_said(parts, ("contradicted", "not run", "undecided"), "supported")
 
 
 def any_holds(parts: Sequence[Decision]) -> Decision:
     """Whether something holds: one thing is enough for it."""
-    for word in ("supported", "not run", "undecided"):
+    return _first_said(parts, ("supported", "not run", "undecided"), "contradicted")
+
+
+def _first_said(parts: Sequence[Decision], words: Sequence[Word], of_all: Word) -> Decision:
+    """The first word that some part says, by those that do; else the one of all of them."""
+    for word in words:
         if found := [part for part in parts if part.word == word]:
             return _joined(word, found)
-    return _joined("contradicted", parts)
+    return _joined(of_all, parts)
 
 
 def one_at_most(parts: Sequence[Decision]) -> Decision:
