@@ -9,7 +9,6 @@ from typing import Any
 from benchmarks.quoted.table import made_on, table, whole, with_ends
 from pipeline.analysis.answer import counts
 from pipeline.analysis.ledger.ledger import HEADINGS
-from pipeline.analysis.ledger.of_recorded import STEPS
 from pipeline.formats.foreign import markdown_table
 from pipeline.formats.plural import percent, points
 from pipeline.judge.answers import followed
@@ -136,99 +135,24 @@ def _theirs(model: Found) -> str:
     return f"{100 * model['theirs']:.1f} ({model['graded_otherwise']} graded otherwise)"
 
 
-def field_text(found: Found) -> str:
-    """What models beside each other show, in sentences."""
-    sentences = (_checkpoints, _smallest, _difficulty, _claims, _step_by_step, _tomi)
-    return "".join(f"- {each(found)}\n" for each in sentences)
-
-
-def _checkpoints(found: Found) -> str:
-    name, large, (first, *_, last) = "7B-1M", "7B", STEPS
-    series = ", ".join(f"{100 * _model(found, name, s)['all']['value']:.1f}" for s in STEPS)
-    return (
-        f"**The published accuracy of {name} is that of its last checkpoint**: {series} % at steps "
-        f"{', '.join(map(str, STEPS))} ({_lead(found, (name, last), (name, first))} from the first "
-        f"to the last). Against {large} it is {_lead(found, (name, first), (large, first))} at "
-        f"step {first}, and {_lead(found, (name, last), (large, last))} at {last}."
-    )
-
-
-def _smallest(found: Found) -> str:
-    small, api = ("0.5B", STEPS[-1]), ("GPT-4o", 0)
-    model = _model(found, *small)
-    return (
-        f"**0.5B after RL is as accurate as GPT-4o, and answers differently**: "
-        f"{_lead(found, small, api)} on all questions, {_lead(found, small, api, 0)} on where the "
-        f"object really is. Its answers follow {followed(model['answers'], model['by'])}, and its "
-        f"reasoning is {model['reasoning']}."
-    )
-
-
-def _difficulty(found: Found) -> str:
-    trained = [each for each in found["models"] if each["kind"] == "rl"]
-    others = [each for each in found["models"] if each["kind"] in ("address", "2023")]
-    turned, never = (sum(map(_turned, each)) for each in (trained, others))
-    return (
-        "**Difficulty turns round under RL**: questions of order 4 are answered better than those "
-        f"of order 1 by {turned} of {len(trained)} checkpoints, and by {never} of {len(others)} "
-        "answers of models that were not trained on them."
-    )
-
-
-def _claims(found: Found) -> str:
-    asked = {
-        **{f"{name} before RL": (name, 0) for name in ("7B", "7B-1M")},
-        "GPT-4o": ("GPT-4o", 0),
-        **{f"{name} after it": (name, STEPS[-1]) for name in ("7B", "7B-1M")},
+def compared_text(found: Found) -> str:
+    """Models beside each other, question by question, and whose the errors on ToMi are."""
+    columns = {
+        "model": lambda each: each["one"],
+        "step": lambda each: each["step"] or "-",
+        "less": lambda each: each["other"],
+        "its step": lambda each: each["other_step"] or "-",
+        "questions": lambda each: "all" if each["order"] is None else f"order {each['order']}",
+        "points": lambda each: points(*(each["lead"][end] for end in ("value", "low", "high"))),
+        "p": lambda each: f"{each['p_value']:.2g}",
     }
-    heeded = "; ".join(
-        f"{called} {_of(_faculty(_model(found, *which), 'sight alone'))}"
-        for called, which in asked.items()
-    )
-    return (
-        f"**Claims**: of the questions whose answer depends on a claim, answered so: {heeded}. 30 "
-        "are needed before the verdict speaks of this faculty."
-    )
-
-
-def _step_by_step(found: Found) -> str:
-    told = (
-        f"{name} {_lead(found, (f'{name}, 2023, step by step', 0), (f'{name}, 2023', 0))}"
-        for name in ("GPT-4", "Claude-instant")
-    )
-    return f"**Step by step in 2023**: {', '.join(told)}."
-
-
-def _tomi(found: Found) -> str:
     tomi = found["tomi"]
     return (
-        f"**ToMi**: of {tomi['wrong']} second-order errors of GPT-4 (of {tomi['asked']} "
-        f"questions), {tomi['wrong_and_contradicted']} are on questions whose label the belief "
-        f"engine contradicts; there are {tomi['contradicted']} of these."
+        f"{table(columns, found['compared'])}\n"
+        f"ToMi: of {tomi['wrong']} second-order errors of GPT-4 (of {tomi['asked']} questions), "
+        f"{tomi['wrong_and_contradicted']} are on questions whose label the belief engine "
+        f"contradicts; there are {tomi['contradicted']} of these.\n"
     )
-
-
-def _model(found: Found, name: str, step: int) -> Found:
-    return next(e for e in found["models"] if (e["model"], e["step"]) == (name, step))
-
-
-def _lead(
-    found: Found, one: tuple[str, int], other: tuple[str, int], order: int | None = None
-) -> str:
-    """How far one model is ahead of another, which was compared with it."""
-    keys = ("one", "step", "other", "other_step", "order")
-    compared = next(
-        each
-        for each in found["compared"]
-        if tuple(each[key] for key in keys) == (*one, *other, order)
-    )
-    lead = compared["lead"]
-    ends = points(lead["value"], lead["low"], lead["high"])
-    return f"{ends} points, p = {compared['p_value']:.2g}"
-
-
-def _turned(model: Found) -> bool:
-    return bool(model["orders"][4] > model["orders"][1])
 
 
 def _faculty(model: Found, mind: str) -> Found | None:

@@ -62,7 +62,7 @@ BLOCKS: Mapping[str, Block] = {
         "spurious-mini", studies.opening, studies.changes, studies.differences, studies.by_chance
     ),
     "field": _of_file("recorded", "models", others.accuracy_table),
-    "field text": _of_file("recorded", None, others.field_text),
+    "compared": _of_file("recorded", None, others.compared_text),
     "recorded": _of_file("recorded", "models", others.recorded_table),
     "recorded text": _of_file("recorded", "models", others.recorded_text),
     "decided": _of_file("recorded", "ledger", others.ledger_table),
