@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,14 +11,15 @@ from typing import Any
 import pandas as pd
 
 from pipeline.config.params import Cell
-from pipeline.evaluate.engine import Prompt
+from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.records import Evaluation, TaskScores
-from pipeline.evaluate.runner import Asked, Asking, prompts_of, repeated
+from pipeline.evaluate.runner import Asked, Asking, Graded, prompts_of, repeated
 from pipeline.formats.files import digest_of, file_digest
 from pipeline.formats.provenance import Libraries
 from pipeline.formats.records import damage, read_figures, refuse_foreign
 from pipeline.judge.recorded import read_table
 from pipeline.tasks.example import Example
+from pipeline.tasks.grading import Grade
 
 _RESPONSES = ("id", "task", "prompt_digest", "response", "completion_tokens", "finish_reason")
 _GRADES = ("id", "correct", "strict", "format_ok", "extracted")
@@ -31,31 +32,12 @@ class AnsweredSample:
     Attributes:
         example: The question.
         prompt: What the model was shown.
-        digest: Of the prompt, as recorded.
-        response: What it said; without what the answer began with, unless an empty thought.
-        tokens: Length of the response.
-        finish_reason: ``stop``, ``length`` or ``prompt_too_long``; others of a served model.
-        extracted: The answer found in the response; None where there is none.
-        correct: Whether it is right by the benchmark's published rule.
-        strict: Whether it is right by the strict match.
-        format_ok: Whether the response has the form that was asked for.
+        graded: What it said, with its grade.
     """
 
     example: Example
     prompt: Prompt
-    digest: str
-    response: str
-    tokens: int
-    finish_reason: str
-    extracted: str | None
-    correct: bool
-    strict: bool
-    format_ok: bool
-
-    @property
-    def sample(self) -> int:
-        """The number of the sample among those of its question, from 0."""
-        return self.prompt.sample
+    graded: Graded
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +74,7 @@ class Column:
 
     def first(self) -> list[AnsweredSample]:
         """The first sample of each question, which scores are of."""
-        return [each for each in self.answers if each.sample == 0]
+        return [each for each in self.answers if each.graded.sample == 0]
 
     def about(self) -> dict[str, Any]:
         """What says which model this is, as JSON values."""
@@ -198,20 +180,16 @@ def _answers(
         path = results.folder / "responses.parquet"
         raise damage(path, "it answers other questions than the study asks now", results.made_by)
     return [
-        AnsweredSample(
-            example=example,
-            prompt=prompt,
-            digest=row["prompt_digest"],
-            response=row["response"],
-            tokens=int(row["completion_tokens"]),
-            finish_reason=row["finish_reason"],
-            extracted=None if pd.isna(row["extracted"]) else row["extracted"],
-            correct=bool(row["correct"]),
-            strict=bool(row["strict"]),
-            format_ok=bool(row["format_ok"]),
-        )
+        AnsweredSample(example, prompt, _graded(row, prompt))
         for example, prompt, row in zip(questions, prompts, rows.to_dict("records"), strict=True)
     ]
+
+
+def _graded(row: Mapping[Hashable, Any], prompt: Prompt) -> Graded:
+    said = Response(row["response"], int(row["completion_tokens"]), row["finish_reason"])
+    right, strict, form = (bool(row[name]) for name in ("correct", "strict", "format_ok"))
+    found = None if pd.isna(row["extracted"]) else row["extracted"]
+    return Graded(said, Grade(right, strict, form, found), prompt.digest, prompt.sample)
 
 
 def _times(results: ResultsFolder) -> tuple[datetime, datetime]:

@@ -33,7 +33,7 @@ def file_name(column: Column) -> str:
 
 def inspect_log(column: Column) -> dict[str, Any]:
     """The log of a column; the same for the same results and times."""
-    tokens = sum(each.tokens for each in column.answers)
+    tokens = sum(each.graded.response.completion_tokens for each in column.answers)
     sampling = _sampling(column)
     return {
         "version": 2,
@@ -80,26 +80,27 @@ def inspect_log(column: Column) -> dict[str, Any]:
 
 
 def _sample(column: Column, answered: AnsweredSample) -> dict[str, Any]:
-    example, messages = answered.example, answered.prompt.messages
+    example, messages, graded = answered.example, answered.prompt.messages, answered.graded
+    response = graded.response
     said = {
-        "id": _id(column, "message", example.id, answered.sample, "said"),
+        "id": _id(column, "message", example.id, graded.sample, "said"),
         "role": "assistant",
-        "content": answered.response,
+        "content": response.text,
         "source": "generate",
         "model": _model(column),
     }
     asked = [
         {
             **message,
-            "id": _id(column, "message", example.id, answered.sample, place),
+            "id": _id(column, "message", example.id, graded.sample, place),
             "source": "input",
         }
         for place, message in enumerate(messages)
     ]
     return {
         "id": example.id,
-        "epoch": answered.sample + 1,
-        "uuid": _id(column, "sample", example.id, answered.sample),
+        "epoch": graded.sample + 1,
+        "uuid": _id(column, "sample", example.id, graded.sample),
         "input": asked,
         "choices": None if example.choices is None else list(example.choices),
         "target": example.answer,
@@ -107,10 +108,10 @@ def _sample(column: Column, answered: AnsweredSample) -> dict[str, Any]:
         "output": {
             "model": _model(column),
             "choices": [
-                {"message": said, "stop_reason": _STOP.get(answered.finish_reason, "unknown")}
+                {"message": said, "stop_reason": _STOP.get(response.finish_reason, "unknown")}
             ],
-            "completion": answered.response,
-            "usage": _usage(answered.tokens),
+            "completion": response.text,
+            "usage": _usage(response.completion_tokens),
         },
         "scores": _sample_scores(answered),
         "metadata": {
@@ -119,25 +120,26 @@ def _sample(column: Column, answered: AnsweredSample) -> dict[str, Any]:
             "belief_order": example.order,
             "question_type": example.question_type,
             "story_id": example.story_id,
-            "prompt_digest": answered.digest,
+            "prompt_digest": graded.prompt_digest,
             "answer_begins_with": answered.prompt.begun,
             "meta": dict(example.meta),
         },
-        "model_usage": {_model(column): _usage(answered.tokens)},
+        "model_usage": {_model(column): _usage(response.completion_tokens)},
     }
 
 
 def _sample_scores(answered: AnsweredSample) -> dict[str, Any]:
+    grade = answered.graded.grade
     found = {
-        "published": answered.correct,
-        "strict": answered.strict,
-        "form": answered.format_ok,
+        "published": grade.correct,
+        "strict": grade.strict,
+        "form": grade.format_ok,
     }
-    heard = "no answer was found" if answered.extracted is None else f"found {answered.extracted!r}"
+    heard = "no answer was found" if grade.extracted is None else f"found {grade.extracted!r}"
     return {
         name: {
             "value": "C" if right else "I",
-            "answer": answered.extracted,
+            "answer": grade.extracted,
             "explanation": f"{heard}; gold: {answered.example.answer!r}; by {_SCORERS[name]}",
         }
         for name, right in found.items()
