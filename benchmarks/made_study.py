@@ -7,12 +7,10 @@ tried at any size without training anything. The numbers mean nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from random import Random
-
-import pandas as pd
 
 from pipeline.audit.records import (
     Audit,
@@ -35,7 +33,10 @@ from pipeline.data.named_tasks import row_count
 from pipeline.data.origin import BaseShown, Origin, Portion, StudyOrigins
 from pipeline.evaluate import statistics
 from pipeline.evaluate.along import RIGHT, WRONG
-from pipeline.evaluate.records import AskedStep, Evaluation, Share, TaskScores
+from pipeline.evaluate.engine import Response
+from pipeline.evaluate.metrics import task_metrics
+from pipeline.evaluate.records import AskedStep, Evaluation, TaskScores
+from pipeline.evaluate.runner import Graded, write_grades, write_responses
 from pipeline.formats.files import write_lines
 from pipeline.formats.records import Figures
 from pipeline.judge.columns import judged_together
@@ -44,6 +45,7 @@ from pipeline.judge.signatures import Signature
 from pipeline.model.manifest import Manifest, StoredModel
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
+from pipeline.tasks.grading import Grade
 from pipeline.train.schedule import Schedule
 
 Accuracy = Callable[[str, Cell, str], float]
@@ -121,7 +123,7 @@ def _asked(params: Params, column: str) -> list[Asked]:
                 story=row["story"],
                 question=row["question"],
                 answer=row["answer"],
-                order=row["order"],
+                order=row["order"] if orders else None,
                 choices=tuple(row["choices"] or ()) or None,
             ),
             row["trace"],
@@ -161,45 +163,21 @@ def _write_cell(
 def _write_answers(
     params: Params, suite: Suite, folder: Path, key: str, cell: Cell, accuracy: Accuracy
 ) -> None:
-    grades, responses, scores = [], [], {}
-    answered: dict[str, list[bool]] = {}
-    for column, asked in suite.items():
+    asked, graded, columns = list[Example](), list[Graded](), list[str]()
+    scores, answered = dict[str, TaskScores](), dict[str, list[bool]]()
+    for column, questions in suite.items():
         random, share = Random(f"{key} {column}"), accuracy(key, cell, column)
-        count, orders = len(asked), _orders(params, column)
+        count = len(questions)
         right = [True] * round(share * count) + [False] * (count - round(share * count))
         random.shuffle(right)
         answered[column] = right
-        said = [
-            _answer(each.example, is_right, random)
-            for each, is_right in zip(asked, right, strict=True)
-        ]
-        tokens = [random.randrange(40, 400) for _ in asked]
-        stories_of = [each.example.story_id for each in asked]
-        shared = {"id": [each.example.id for each in asked], "task": column}
-        graded = {"story": stories_of, "correct": right, "strict": right, "format_ok": True}
-        grades.append(
-            pd.DataFrame({**shared, **graded, "extracted": said, "tokens": tokens, "words": tokens})
-        )
-        texts = [
-            f"<think>{each.reasoning.replace(each.example.answer, answer)}</think>"
-            f"<answer>{answer}</answer>"
-            for each, answer in zip(asked, said, strict=True)
-        ]
-        responses.append(pd.DataFrame({**shared, "response": texts}))
-        by_order = {
-            str(order): _share(right[first :: len(orders)], stories_of[first :: len(orders)])
-            for first, order in enumerate(orders)
-        }
-        scores[column] = TaskScores(
-            **dict(_share(right, stories_of)),
-            format_rate=1.0,
-            length_mean=sum(tokens) / count,
-            length_median=sorted(tokens)[count // 2],
-            unfinished=0,
-            prompts_too_long=0,
-            by_order=by_order,
-            by_question_type={},
-        )
+        found = [_graded(*each, random) for each in zip(questions, right, strict=True)]
+        # Of the stories' own benchmark: others have figures that these questions cannot give.
+        of_stories = [replace(each.example, task="hi_tom") for each in questions]
+        scores[column] = task_metrics(of_stories, found)
+        asked += [each.example for each in questions]
+        graded += found
+        columns += [column] * count
     Evaluation(
         engine="hf",
         prompt=cell.evaluate.prompt,
@@ -207,8 +185,16 @@ def _write_answers(
         tasks=scores,
         along=tuple(_along(params, key, cell, answered)),
     ).write(folder / "metrics.json")
-    pd.concat(grades).to_parquet(folder / "grades.parquet", index=False)
-    pd.concat(responses).to_parquet(folder / "responses.parquet", index=False)
+    write_grades(folder / "grades.parquet", asked, graded, columns)
+    write_responses(folder / "responses.parquet", asked, graded, columns, {})
+
+
+def _graded(asked: Asked, right: bool, random: Random) -> Graded:
+    answer = asked.example.answer
+    said = answer if right else random.choice(asked.example.choices or ("nowhere",))
+    text = f"<think>{asked.reasoning.replace(answer, said)}</think><answer>{said}</answer>"
+    response = Response(text, random.randrange(40, 400), "stop")
+    return Graded(response, Grade(right, right, True, said), prompt_digest="")
 
 
 def _along(
@@ -227,21 +213,6 @@ def _along(
 
 def _note(right: list[bool], share: float, random: Random) -> str:
     return "".join(RIGHT if each and random.random() < share else WRONG for each in right)
-
-
-def _answer(example: Example, right: bool, random: Random) -> str:
-    return example.answer if right else random.choice(example.choices or ("nowhere",))
-
-
-def _share(right: list[bool], stories: list[str]) -> Share:
-    found = statistics.share(right, stories)
-    return Share(
-        count=len(right),
-        correct=sum(right),
-        accuracy=found.value,
-        interval=(found.low, found.high),
-        strict_accuracy=found.value,
-    )
 
 
 def _questions(params: Params, column: str) -> int:
