@@ -105,12 +105,9 @@ def first_screen(found: Stored) -> str:
     """Accuracy and verdict of each cell of one run, before training and after it."""
     rows = {(row.cell, row.task): row for row in found.rows}
     base, *trained = found.verdicts
-
-    def line(each: Verdict, cell: str, when: str) -> tuple[str, ...]:
-        return (_set_of(each), *_line(rows, each, cell, when))
-
     heads = ("trained on", *list(TELLING.values())[:2], "both of a pair")
-    lines = [line(base, trained[0].cell, "base"), *(line(e, e.cell, "trained") for e in trained)]
+    before = _line(rows, base, trained[0].cell, "base")
+    lines = [before, *(_line(rows, each, each.cell, "trained") for each in trained)]
     said = " ".join(
         f"Trained on `{e.combination}`, the model {does(e.answers, e.by, e.explained)}."
         for e in trained
@@ -158,7 +155,8 @@ def seed_by_seed(found: Stored) -> str:
     trained = [each for each in found.verdicts if each.combination]
 
     def line(each: Verdict, cell: str, when: str) -> tuple[str, ...]:
-        return (_set_of(each), _seed_of(cell), *_line(rows, each, cell, when))
+        trained_on, *texts = _line(rows, each, cell, when)
+        return (trained_on, _seed_of(cell), *texts)
 
     first = {_seed_of(each.cell): each for each in reversed(trained)}
     lines = [line(base, first[seed].cell, "base") for seed, base in bases.items()]
@@ -184,7 +182,7 @@ def _line(
 ) -> tuple[str, ...]:
     """The figures of a cell, before or after training, and what its answers follow."""
     figures = (percent(value) for value in _telling(rows, cell, when))
-    return (*figures, followed(each.answers, each.by), each.reasoning)
+    return (_set_of(each), *figures, followed(each.answers, each.by), each.reasoning)
 
 
 def _set_of(each: Verdict) -> str:

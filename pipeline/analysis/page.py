@@ -72,11 +72,15 @@ def render(
     columns = list(report.standings[0].columns) if report.standings else []
     suite = results.params.suite.tasks
     template = environment().get_template("report.html")
-    said = dict(report) | {
-        "study": results.params.study,
-        "over_seeds": [change_texts(change) for change in report.over_seeds],
-        "standings": [standing_texts(each, columns) for each in report.standings],
-    }
+    said = (
+        vars(results)
+        | dict(report)
+        | {
+            "study": results.params.study,
+            "over_seeds": [change_texts(change) for change in report.over_seeds],
+            "standings": [standing_texts(each, columns) for each in report.standings],
+        }
+    )
     return template.render(
         said,
         glossary=_glossary(report),
@@ -88,7 +92,6 @@ def render(
         body=body(PARTS),
         headings=HEADINGS,
         notes="; ".join(notes(results)),
-        base_cards=results.base_cards,
         lines=[line for row in report.rows for line in lines_of(row)],
         squares_of={(each.cell, each.task): each for each in report.verdicts},
         runs_of=run_link(results.params.study.name, "{cell}"),
@@ -107,10 +110,6 @@ def render(
         details=tables,
         figures=list(_shown(figures)),
         has_curves=any(result.curve for result in results.trained()),
-        cells=results.cells,
-        cards=results.cards,
-        audit=results.audit,
-        against=results.against,
         unlike=_unlike(results.against),
         published_headings=PUBLISHED_HEADINGS,
         ledger_headings=LEDGER_HEADINGS,

@@ -60,17 +60,13 @@ def _measured(group: Group) -> set[str]:
 def _draw_curve(axis: Axes, group: Group, name: str, scale: float, look: Line2D) -> None:
     curve = group.curve(name, _POINTS)
     steps = [step for step, _ in curve]
-    axis.plot(
-        steps,
-        [scale * e.mean for _, e in curve],
-        color=look.get_color(),
-        linestyle=look.get_linestyle(),
-        linewidth=1.4,
+    style, colour = look.get_linestyle(), look.get_color()
+    middle, low, high = (
+        [scale * getattr(each, end) for _, each in curve] for end in ("mean", "low", "high")
     )
+    axis.plot(steps, middle, color=colour, linestyle=style, linewidth=1.4)
     if len(group.cells) > 1:
-        low = [scale * e.low for _, e in curve]
-        high = [scale * e.high for _, e in curve]
-        axis.fill_between(steps, low, high, color=look.get_color(), alpha=0.2, linewidth=0)
+        axis.fill_between(steps, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
 def trained_and_other_columns(results: Results) -> Figure | None:
