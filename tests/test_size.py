@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 BUDGETS = {
-    "benchmarks": 3800,
+    "benchmarks": 3525,
     "flows": 1669,
     "pipeline": 0,
-    "pipeline/analysis": 5089,
+    "pipeline/analysis": 4997,
     "pipeline/audit": 941,
     "pipeline/base": 779,
     "pipeline/cli": 3083,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5477,
     "pipeline/train": 2386,
     "scripts": 300,
-    "tests": 36100,
+    "tests": 36022,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
