@@ -12,7 +12,7 @@ import shutil
 import stat
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated
 
 import typer
 
@@ -69,11 +69,9 @@ def write_output(target: Path, text: str) -> None:
     try:
         if is_standard_output(target):
             sys.stdout.flush()
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
-        elif target.exists() and not target.is_file():  # a device, pipe or socket
-            with target.open("wb") as file:
-                file.write(data)
+            _write_all(sys.stdout.buffer, data)
+        elif target.exists() and not target.is_file():
+            _write_into(target, data)
         else:
             _replace(Path(os.path.realpath(target)), data)
     except BrokenPipeError:
@@ -93,6 +91,19 @@ def print_json(value: object) -> None:
 def drop_standard_output() -> None:
     """Discard pending standard output, which cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _write_into(target: Path, data: bytes) -> None:
+    """Write to a device, pipe or socket, which is neither made nor replaced."""
+    with os.fdopen(os.open(target, os.O_WRONLY | os.O_NOCTTY), "wb") as file:
+        _write_all(file, data)
+
+
+def _write_all(file: IO[bytes], data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:  # a file without a buffer may take a part at a time
+        rest = rest[file.write(rest) :]
+    file.flush()
 
 
 def _replace(file: Path, data: bytes) -> None:
