@@ -7,7 +7,7 @@ imitation, by the job. verl's own merger (0.9.1) rounds all weights to bfloat16.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +20,10 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
 
 from pipeline.base.errors import UserError
 from pipeline.formats.files import read_json, remove, write_text
+from pipeline.formats.records import Figures
 from pipeline.model.weights import WEIGHTS, copy_generation, load_model, write_tensors
 from pipeline.ops.verl.adapters import is_adapted, without_adapters
-from pipeline.ops.verl.layout import PROBE, State
+from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
 from pipeline.train.contract import History, Step
 
 TOLERANCE = {"float32": 1e-4, "bfloat16": 0.25}
@@ -60,8 +61,8 @@ def complete(state: State, losses: Mapping[int, float]) -> None:
 def prepare_resume(state: State, logged: Iterable[int], ranks: int) -> int:
     """The step to go on from (0 is the start) and make verl take that one.
 
-    It is the newest whole checkpoint whose step was logged: a step is saved before it is validated
-    and logged, and one that is resumed from is not logged again. Later folders are removed.
+    It is the newest whole checkpoint whose metrics are known: a step is saved before it is logged,
+    and a step that is resumed from is not logged again. Later folders are removed.
 
     Args:
         state: The state folder.
@@ -83,6 +84,17 @@ def prepare_resume(state: State, logged: Iterable[int], ranks: int) -> int:
     else:
         remove(state.checkpoints / _LATEST)
     return found
+
+
+def unlogged(state: State, logged: Container[int]) -> dict[int, Figures]:
+    """The figures of steps that are whole and were not logged, where their checkpoints have them.
+
+    Args:
+        state: The state folder.
+        logged: Steps whose metrics are known, and others to leave out.
+    """
+    paths = {step: state.step(step) / UNLOGGED for step in whole_steps(state) if step not in logged}
+    return {step: read_json(path) for step, path in paths.items() if path.is_file()}
 
 
 def best_saved(state: State, history: History) -> Step | None:

@@ -9,7 +9,9 @@ response as it is.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +29,11 @@ from verl.trainer.ppo.v1.replay_buffer import (
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl.workers.utils.padding import response_from_nested
 
-from pipeline.formats.files import read_json
+from pipeline.formats.files import read_json, write_json
 from pipeline.formats.records import Figures
 from pipeline.model.weights import EndIds, end_ids_in
 from pipeline.ops.verl.collect import BATCH_PREFIX
-from pipeline.ops.verl.layout import PROBE, State
+from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
 
 _PARTITION = "probe"
@@ -46,6 +48,9 @@ class MeasuredReplayBuffer(ReplayBuffer):  # type: ignore[misc]
         tokenizer = AutoTokenizer.from_pretrained(self.sampler_kwargs["tokenizer"])
         self._ends = end_ids_in(Path(self.sampler_kwargs["tokenizer"]), tokenizer)
         self._rejects = self.sampler_kwargs.get("rejects", False)
+        # The trainer, which verl shows nowhere else, is whose method asks for more prompts.
+        trainer = settings["refill_fn"].__self__
+        remember_steps(trainer)
 
     def sample(
         self, global_steps: int, partition_id: str, batch_size: int
@@ -126,6 +131,31 @@ def imitating_advantages(
     return advantages, advantages
 
 
+def remember_steps(trainer: Any) -> None:
+    """Have verl's trainer of RL remember what its step in progress is about.
+
+    verl logs a step after it has saved and validated it. A run that is killed in between goes on
+    from the checkpoint, with the figures that stand in it.
+    """
+    step = trainer.step
+
+    def remembered(metrics: Figures, timing: Figures) -> Any:
+        started = time.perf_counter()
+        batch = step(metrics, timing)
+        trainer.tomrl_step = batch, metrics, started
+        return batch
+
+    trainer.step = remembered
+
+
+def _figures_of(trainer: Any, step: int) -> Figures:
+    """The figures of the step in progress, as verl gathers them to be logged."""
+    batch, metrics, started = trainer.tomrl_step
+    found, timing = dict(metrics), {"step": time.perf_counter() - started, **trainer.timing_raw}
+    trainer._compute_metrics(batch, found, timing, global_steps=step, epoch=0)
+    return {name: float(value) for name, value in found.items() if isinstance(value, Real)}
+
+
 class Verbatim(NaiveRewardManager):  # type: ignore[misc]
     """verl's reward manager without its removal of special tokens from what is graded.
 
@@ -177,6 +207,7 @@ class CheckpointProbe(CheckpointCallback):  # type: ignore[misc]
         folder = Path(checkpoint_dir)
         sequences = read_json(folder.parent / PROBE)
         logprobs = _actor_logprobs(trainer, sequences)
+        write_json(folder / UNLOGGED, _figures_of(trainer, global_step))
         State.complete(folder, logprobs=logprobs)
 
 

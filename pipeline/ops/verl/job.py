@@ -29,6 +29,7 @@ from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Sft
 from pipeline.formats.files import AppendedLines, read_json, remove, replacing, write_json
 from pipeline.formats.provenance import GRADING, MODEL, installed
+from pipeline.formats.records import Figures
 from pipeline.model.manifest import StoredModel
 from pipeline.ops.cluster.attempts import train_once
 from pipeline.ops.cluster.job import NOTE, SAVED, STEP
@@ -97,6 +98,7 @@ class VerlAttempt:
         self.state = state
         self.journal = StepJournal(self.state.steps)
         self.total, _ = planned(recipe, spec.rows)
+        self.unlogged: Figures = {}  # of the step to go on from, if verl had not logged it
         self.tried = False  # whether a checkpoint of this attempt was seen to be one to keep
         self.seen = 0  # the last saved step that was looked at
 
@@ -118,8 +120,13 @@ class VerlAttempt:
     def _resume(self) -> int:
         """The step to go on from; what lies after it is forgotten."""
         logged = [each.step for each in self.journal.history.steps]
-        done = checkpoints.prepare_resume(self.state, logged, self.spec.placement.ranks)
+        unlogged = checkpoints.unlogged(self.state, {*logged, self.total})
+        # One step at most: of one before it, which was not saved, no figures would be left.
+        following = max(logged, default=0) + 1
+        known = [*logged, *(step for step in unlogged if step == following)]
+        done = checkpoints.prepare_resume(self.state, known, self.spec.placement.ranks)
         self.journal.keep_until(done if done else -1)
+        self.unlogged = unlogged.get(done, {})
         if done:
             say(SAVED, str(done))
             for step in checkpoints.whole_steps(self.state):  # killed before it was kept
@@ -163,7 +170,7 @@ class VerlAttempt:
             "trainer.project_name": state.name,
             "trainer.experiment_name": state.log.stem,
             **_architecture(base, self.trainer, critic=self.algorithm.critic is not None),
-            **({"trainer.val_before_train": False} if again else {}),
+            **({"trainer.val_before_train": False} if again and not self.unlogged else {}),
         }
 
     def _write_probe(self, base: Path) -> None:
@@ -204,6 +211,9 @@ class VerlAttempt:
             for logged in map(LoggedStep.model_validate, log.new()):
                 if CHECKED_LOSS in logged.data:  # of imitation, after its step's own row
                     losses[logged.step] = logged.figures.get(CHECKED_LOSS, math.nan)
+                elif logged.step == done and self.unlogged:
+                    logged.data = {**self.unlogged, **logged.data}
+                    self._note(logged)
                 elif logged.step > done or not self.journal.history.steps:
                     self._note(logged)
             checkpoints.complete(self.state, losses)

@@ -9,6 +9,8 @@ from pipeline.ops.cluster.attempts import JobAttempt
 
 PROBE = "probe.json"
 """Above the checkpoints: the completions to score. In a checkpoint: what they scored."""
+UNLOGGED = "step.json"
+"""In a checkpoint: the figures of its step, which is logged only once it is whole."""
 
 
 class State(JobAttempt):

@@ -27,12 +27,13 @@ from pipeline.ops.verl.checkpoints import (
     merge,
     prepare_resume,
     thin,
+    unlogged,
     verify,
     whole_steps,
 )
 from pipeline.ops.verl.job import VerlAttempt
 from pipeline.ops.verl.journal import StepJournal
-from pipeline.ops.verl.layout import PROBE, State
+from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
 from pipeline.train.contract import History, Step
 from pipeline.train.shape import Shape
 from tests.train.verl.verl_cells import recipe
@@ -191,7 +192,7 @@ def test_saved_steps_are_kept_before_any_is_removed(
 def test_who_goes_on_keeps_what_was_saved_and_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed while step 3 was kept, when step 4 was saved and not logged."""
+    """Killed while step 3 was kept, when step 4 was saved and not logged, and step 6 after it."""
     attempt = VerlAttempt.__new__(VerlAttempt)
     attempt.state, attempt.base, attempt.total = State(tmp_path, "1-a"), tmp_path, 9
     attempt.spec = SimpleNamespace(
@@ -201,15 +202,17 @@ def test_who_goes_on_keeps_what_was_saved_and_not_kept(
     attempt.journal = StepJournal(attempt.state.steps)
     for step in range(4):
         attempt.journal.add(Step(step=step, metrics={}, timing={}, at=0.0))
-    for step in (2, 3, 4):
+    for step in (2, 3, 4, 6):
         attempt.state.step(step).mkdir(parents=True)
+        write_json(attempt.state.step(step) / UNLOGGED, {"tomrl/loss": 0.5})
         write_json(attempt.state.step(step) / "fsdp_config.json", {"world_size": 1})
         write_json(attempt.state.step(step) / PROBE, {"logprobs": []})
     write_json(attempt.state.kept, {2: "two"})
     monkeypatch.setattr(State, "check", lambda _: None)
     monkeypatch.setattr(attempt, "_keep", lambda _, step: f"kept {step}")
-    assert attempt._resume() == 3 and whole_steps(attempt.state) == [2, 3]
-    assert read_json(attempt.state.kept) == {"2": "two", "3": "kept 3"}
+    assert attempt._resume() == 4 and whole_steps(attempt.state) == [2, 3, 4]
+    assert read_json(attempt.state.kept) == {"2": "two", "3": "kept 3", "4": "kept 4"}
+    assert attempt.unlogged == {"tomrl/loss": 0.5}
 
 
 def test_a_probe_that_is_not_a_number_is_refused(model: tuple[State, Path, Any]) -> None:
@@ -273,6 +276,18 @@ def test_training_resumes_from_the_newest_whole_step_that_was_logged(tmp_path: P
         "global_step_2",
         "global_step_4",
     ]
+
+
+def test_a_step_that_was_saved_and_not_logged_has_its_figures(tmp_path: Path) -> None:
+    """Killed while it is validated, a run goes on from there; the last step must be validated."""
+    state = State(tmp_path, "1-a")
+    for step in (2, 4, 6):
+        state.step(step).mkdir(parents=True)
+        (state.step(step) / PROBE).write_text("{}")
+        if step != 2:
+            (state.step(step) / UNLOGGED).write_text('{"actor/loss": 0.5}')
+    assert unlogged(state, {6}) == {4: {"actor/loss": 0.5}}
+    assert unlogged(state, {2, 4, 6}) == {}
 
 
 def test_without_a_usable_checkpoint_training_starts_anew(tmp_path: Path) -> None:
