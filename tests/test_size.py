@@ -21,7 +21,7 @@ BUDGETS = {
     "pipeline/analysis": 4997,
     "pipeline/audit": 941,
     "pipeline/base": 779,
-    "pipeline/cli": 3083,
+    "pipeline/cli": 3089,
     "pipeline/config": 1747,
     "pipeline/data": 1635,
     "pipeline/engine": 1739,
@@ -36,7 +36,7 @@ BUDGETS = {
     "pipeline/ops/mirror": 905,
     "pipeline/ops/planning": 688,
     "pipeline/ops/share": 702,
-    "pipeline/ops/verl": 2187,
+    "pipeline/ops/verl": 2219,
     "pipeline/ops/vllm": 429,
     "pipeline/reward": 279,
     "pipeline/rules": 672,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5477,
     "pipeline/train": 2386,
     "scripts": 300,
-    "tests": 36022,
+    "tests": 36034,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
