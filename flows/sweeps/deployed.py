@@ -45,7 +45,8 @@ def sweep_study(study: str, concurrency: Annotated[int | None, Field(ge=1)] = No
         if ready(folder, study):
             return _run(folder, concurrency)
         get_run_logger().info("study %s is up to date: nothing to run", study)
-        until_stopped(partial(push, folder, say=get_run_logger().info))
+        if folder.exists():
+            until_stopped(partial(push, folder, say=get_run_logger().info))
         publish(replace(RunFolder.here(folder.home, study), artifact=folder.artifact))
         return True
 

@@ -94,7 +94,7 @@ def begin(
     with owned(folder.path, patience=0.0):
         if not ready(folder, study, allow_edits):
             console.say(f"study {study} is up to date: nothing to run")
-            if pushing:
+            if pushing and folder.exists():
                 _push(folder)
             return
         if study_changed(folder):

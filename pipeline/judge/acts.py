@@ -22,7 +22,7 @@ from pipeline.tasks.example import Example
 from pipeline.tasks.grading import extract_tagged_or_all
 from pipeline.tom.acting import PLAYERS, Player, acting
 from pipeline.tom.belief import beliefs
-from pipeline.tom.generate.acts import read_question
+from pipeline.tom.generate.acts import kind_of, read_question
 from pipeline.tom.generate.hi_tom import render_question
 from pipeline.tom.language import HI_TOM
 from pipeline.tom.question import WhereQuestion
@@ -135,7 +135,7 @@ def _is_task(example: Example) -> bool:
 def _acted(tasks: Sequence[Item], others: Sequence[Item]) -> Acted:
     kinds: dict[str, list[Item]] = {}
     for item in tasks:
-        kinds.setdefault(_kind(item.example), []).append(item)
+        kinds.setdefault(kind_of(read_question(item.example.question)[1]), []).append(item)
     unread = [i.response for i in tasks if not told(i.extracted or "", i.example)]
     model = [item.right for item in tasks]
     stories_of = [item.example.story_id for item in tasks]
@@ -156,19 +156,7 @@ def _share(items: Sequence[Item]) -> Estimate:
     return share([item.right for item in items], [item.example.story_id for item in items])
 
 
-def _kind(example: Example) -> str:
-    """The kind of a goal, from its words."""
-    _, goal = read_question(example.question)
-    first, *others = goal
-    if len(first.chain) > 1:
-        return "nested"
-    if any(not wanted.chain for wanted in others):
-        return "true" if any(w.so for w in others) else "false"
-    return "secret" if others else "believed"
-
-
 def _solves(player: Player, example: Example) -> bool:
     actor, goal = read_question(example.question)
     asked = acting(HI_TOM.story(example.story).events, actor)
-    world = asked.after(player(asked, goal)) if asked else None
-    return world is not None and asked is not None and world.reaches(goal, asked.thing)
+    return asked is not None and asked.reaches(player(asked, goal), goal)

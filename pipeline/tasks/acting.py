@@ -94,8 +94,7 @@ def _reaches(acts: Story, example: Example) -> bool:
     except ValueError:
         return False
     asked = acting(_events(example.story), actor)
-    world = asked.after(acts) if asked else None
-    return world is not None and asked is not None and world.reaches(goal, asked.thing)
+    return asked is not None and asked.reaches(acts, goal)
 
 
 @lru_cache(maxsize=512)

@@ -81,6 +81,11 @@ class Acting:
             world = world.then(act)
         return world
 
+    def reaches(self, plan: Sequence[Event], goal: Goal) -> bool:
+        """The agent can do what a plan says, and it reaches the goal."""
+        world = self.after(plan)
+        return world is not None and world.reaches(goal, self.thing)
+
     def acts(self, world: World, places: Sequence[str]) -> Iterator[Event]:
         """Yield what the agent can do, with these places."""
         inside = world.inside(self.actor, self.room)

@@ -57,6 +57,16 @@ def goals(one: str, other: str, place: str) -> dict[str, Goal]:
     }
 
 
+def kind_of(goal: Goal) -> str:
+    """The kind under which :func:`goals` has such a goal."""
+    first, *others = goal
+    if len(first.chain) > 1:
+        return "nested"
+    if any(not wanted.chain for wanted in others):
+        return "true" if any(wanted.so for wanted in others) else "false"
+    return "secret" if others else "believed"
+
+
 @dataclass(slots=True)
 class _Reached:
     """How many goals of one kind each rule reaches."""
