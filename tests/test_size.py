@@ -16,7 +16,7 @@ import pytest
 
 BUDGETS = {
     "benchmarks": 3525,
-    "flows": 1669,
+    "flows": 1670,
     "pipeline": 0,
     "pipeline/analysis": 4997,
     "pipeline/audit": 941,
@@ -27,7 +27,7 @@ BUDGETS = {
     "pipeline/engine": 1739,
     "pipeline/evaluate": 2204,
     "pipeline/formats": 1013,
-    "pipeline/judge": 2025,
+    "pipeline/judge": 2016,
     "pipeline/model": 873,
     "pipeline/ops": 0,
     "pipeline/ops/check": 488,
@@ -41,11 +41,11 @@ BUDGETS = {
     "pipeline/reward": 279,
     "pipeline/rules": 672,
     "pipeline/stages": 1724,
-    "pipeline/tasks": 2594,
-    "pipeline/tom": 5477,
+    "pipeline/tasks": 2593,
+    "pipeline/tom": 5487,
     "pipeline/train": 2386,
     "scripts": 300,
-    "tests": 36034,
+    "tests": 36033,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
