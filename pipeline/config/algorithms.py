@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
 
 from pipeline.config.section import Fraction, Rate, Section, one_of
 
-Imitated = Literal["answers", "traces", "rule"]
+Imitated = Literal["answers", "traces", "edited", "rule"]
 """Targets of supervised training: gold answers, true reasoning before them, a rule's answers."""
 
 Aggregation = Literal[
@@ -115,8 +115,9 @@ class Sft(AlgorithmBase):
     """Imitation of given responses, one for each prompt, without any rollout.
 
     Attributes:
-        imitates: Gold ``answers``; ``traces`` of true beliefs before them; or the answers of the
-            earliest-exit ``rule``, right or wrong.
+        imitates: Gold ``answers``; ``traces`` of true beliefs before them; traces of which half of
+            the tracks are ``edited``, to be gone on with; or the answers of the earliest-exit
+            ``rule``, right or wrong.
     """
 
     name: Literal["sft"] = "sft"

@@ -5,8 +5,10 @@ They follow the pre-filled ``<think>``, like every response of a model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from random import Random
+from typing import Any
 
 from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Imitated
@@ -16,17 +18,23 @@ from pipeline.tom.belief import beliefs
 from pipeline.tom.language import PLAIN, language_of
 from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import NOW, WhereQuestion
-from pipeline.tom.trace import write_trace
+from pipeline.tom.recount import read_lines
+from pipeline.tom.trace import write_edited_track, write_trace
 
 FIELD = "imitated"
 """The field of ``meta`` with the responses by kind."""
+
+GIVEN = "given"
+"""The field of ``meta`` with a beginning of the response that is given, not taught."""
+
+_EDITED_SHARE = 0.5  # of tracks
 
 
 def with_responses(examples: Sequence[Example], kinds: Sequence[Imitated]) -> list[Example]:
     """Examples with the responses of some kinds, where they have one; UserError without any."""
     if not kinds:
         return list(examples)
-    written = [{kind: text for kind in kinds if (text := _response(e, kind))} for e in examples]
+    written = [{kind: made for kind in kinds if (made := _response(e, kind))} for e in examples]
     for kind in kinds:
         if not any(kind in found for found in written):
             tasks = ", ".join(sorted({example.task for example in examples}))
@@ -36,21 +44,45 @@ def with_responses(examples: Sequence[Example], kinds: Sequence[Imitated]) -> li
                 "imitates: answers"
             )
     return [
-        replace(example, meta={**example.meta, FIELD: found})
+        replace(example, meta={**example.meta, **_fields(found)})
         for example, found in zip(examples, written, strict=True)
     ]
 
 
-def _response(example: Example, kind: Imitated) -> str | None:
+def _fields(written: Mapping[Imitated, tuple[str, str]]) -> dict[str, Any]:
+    given = {kind: given for kind, (given, _) in written.items() if given}
+    responses = {kind: response for kind, (_, response) in written.items()}
+    return {FIELD: responses, **({GIVEN: given} if given else {})}
+
+
+def _response(example: Example, kind: Imitated) -> tuple[str, str] | None:
+    """What is given of a response, and what is to be imitated after it."""
     match kind:
         case "answers":
-            return _answering(example.answer)
+            return "", _answering(example.answer)
         case "traces":
             trace = gold_trace(example)
-            return _answering(example.answer, f" {trace}") if trace else None
+            return ("", _answering(example.answer, f" {trace}")) if trace else None
+        case "edited":
+            return _edited(example) or _response(example, "traces")
         case "rule":
             given = _by_rule(example)
-            return _answering(given) if given else None
+            return ("", _answering(given)) if given else None
+
+
+def _edited(example: Example) -> tuple[str, str] | None:
+    """A track of which a line is edited; None for half of them, and for other traces."""
+    random = Random(f"edited:{example.id}")
+    track, language = str(example.meta.get("trace", "")), language_of(example.benchmark)
+    found = read_lines(track)
+    if language is None or not found or not found[0].step or random.random() >= _EDITED_SHARE:
+        return None
+    asked = language.question(example.question)
+    if not isinstance(asked, WhereQuestion):
+        return None
+    events = language.story(example.story, asked.object).events
+    made = write_edited_track(asked, events, beliefs(events, language.rules[PLAIN]), random)
+    return (f" {made.begun}", _answering(made.answer, made.rest)) if made else None
 
 
 def _answering(answer: str, reasoning: str = "") -> str:

@@ -102,10 +102,7 @@ class Step:
     def told(self, line: Line) -> str:
         """A line as this step of the track; agents whom it contradicts leave then."""
         if isinstance(line, Seen):
-            slots = [
-                f"{agent} {IN if agent in line.witnesses else self._absent(since)}"
-                for agent, since in self.since
-            ]
+            slots = [f"{agent} {since}" for agent, since in self.after(line).items()]
             return f"{self.before}{self.number} {line.place}: {' '.join(slots)}."
         hearers = dict(line.hearers)
         said = {True: "trusts", False: "doubts", None: "misses"}
@@ -118,8 +115,14 @@ class Step:
         head = f"{line.place} from {line.speaker} {since} to {told}"
         return f"{self.before}{self.number} {head}: {' '.join(slots)}."
 
-    def _absent(self, since: str) -> str:
-        return self.number if since == IN else since
+    def after(self, line: Line) -> dict[str, str]:
+        """Where everybody is once a line is said: those whom it contradicts left, or are there."""
+        if not isinstance(line, Seen):
+            return dict(self.since)
+        return {
+            agent: IN if agent in line.witnesses else self.number if since == IN else since
+            for agent, since in self.since
+        }
 
 
 @dataclass(frozen=True, slots=True)

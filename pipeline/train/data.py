@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -67,14 +67,26 @@ def response_to(example: Example, what: Imitated) -> str | None:
     return written.get(what) if isinstance(written, dict) else None
 
 
-def imitable(found: TokenisedRows, what: Imitated) -> TokenisedRows:
-    """The rows with a response to imitate, the others counted as skipped; UserError without any."""
-    kept = tuple(row for row in found.rows if response_to(row.example, what))
+def imitable(
+    found: TokenisedRows, what: Imitated, tokenizer: PreTrainedTokenizerBase
+) -> TokenisedRows:
+    """The rows with a response to imitate, the others counted as skipped; UserError without any.
+
+    A beginning of the response that is given becomes part of the prompt.
+    """
+    kept = tuple(_given(r, what, tokenizer) for r in found.rows if response_to(r.example, what))
     if not kept:
         raise UserError(
             f"no training row holds {what} to imitate; make the data again with: dvc repro"
         )
     return TokenisedRows(kept, found.skipped + len(found.rows) - len(kept))
+
+
+def _given(row: TokenisedRow, what: Imitated, tokenizer: PreTrainedTokenizerBase) -> TokenisedRow:
+    given = row.example.meta.get("given", {}).get(what)
+    if not given:
+        return row
+    return replace(row, prompt=(*row.prompt, *tokenizer.encode(given, add_special_tokens=False)))
 
 
 @dataclass(frozen=True)
@@ -97,7 +109,9 @@ class CellRows:
             load_rows(inputs / name, tokenizer, recipe.max_prompt_tokens, think=recipe.think)
             for name in ("train.parquet", "validation.parquet")
         )
-        train = imitable(read, algorithm.imitates) if isinstance(algorithm, Sft) else read
+        train = (
+            imitable(read, algorithm.imitates, tokenizer) if isinstance(algorithm, Sft) else read
+        )
         return cls(read, train, validation)
 
 

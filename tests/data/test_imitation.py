@@ -11,11 +11,13 @@ from pipeline.config.algorithms import Imitated
 from pipeline.config.sources import ExploreTomSource, FantomSource, HiTomSource, StorySource
 from pipeline.data.contrast import rule_is_right
 from pipeline.data.generated import stories
-from pipeline.data.imitation import FIELD, gold_trace, with_responses
+from pipeline.data.imitation import FIELD, GIVEN, gold_trace, with_responses
 from pipeline.reward.fidelity import fidelity
 from pipeline.reward.presets import load_preset, reward
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import extract_tagged
+from pipeline.tom.recount import implied, read_lines, truth
+from pipeline.tom.retelling import retell
 
 STORIES = HiTomSource(kind="hi_tom_style", agents=3, tell=(True,), structure="free")
 
@@ -49,6 +51,24 @@ def test_what_leads_to_gold_answers_earns_the_whole_reward(kind: Imitated) -> No
         assert reward(load_preset("rlvr"), response, example).score == pytest.approx(1.1)
         found = fidelity(response, example)
         assert found is not None and (found.score == 1) == (kind == "traces")
+
+
+def test_what_follows_from_an_edited_track_is_imitated() -> None:
+    tracks = STORIES.model_copy(update={"trace": "track", "small_names": True, "telling": "brief"})
+    asked = [example for example in drawn(tracks, 60) if example.order]
+    found = with_responses(asked, ["edited"])
+    edited = [example for example in found if GIVEN in example.meta]
+    assert 0.3 < len(edited) / len(found) < 0.6
+    for example in edited:
+        given, rest = (example.meta[name]["edited"] for name in (GIVEN, FIELD))
+        lines = [each.line for each in read_lines(given + rest)]
+        story = retell(example.benchmark, example.story, example.question)
+        assert story is not None
+        assert sum(truth(lines, story.lines)) < sum(len(line.statements) for line in story.lines)
+        assert extract_tagged(rest) == implied(lines, story.chain) != example.answer
+        assert rest.startswith((" So ", " Still "))
+    plain = with_responses([e for e in found if GIVEN not in e.meta], ["traces", "edited"])
+    assert plain and all(e.meta[FIELD]["edited"] == e.meta[FIELD]["traces"] for e in plain)
 
 
 def test_the_rule_is_imitated_where_it_is_wrong_too() -> None:

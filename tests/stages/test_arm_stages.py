@@ -125,8 +125,22 @@ def test_rows_without_a_response_are_left_out_and_counted(
     assert "left out" not in capsys.readouterr().out
 
 
+def test_what_is_given_of_a_response_belongs_to_the_prompt(
+    stage: Stage,
+) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(PROJECT / "models" / "nano-0" / "model")
+    (first, *_) = read_dataset(stage.data / "combos" / "hi" / "train.parquet")
+    first.example.meta["given"] = {"traces": " ann thinks"}
+    asked = TokenisedRows((TokenisedRow((1,), first.example),), 0)
+    (plain,) = imitable(asked, "answers", tokenizer).rows
+    assert plain.prompt == (1,)
+    (begun,) = imitable(asked, "traces", tokenizer).rows
+    assert begun.prompt[0] == 1 and tokenizer.decode(begun.prompt[1:]) == " ann thinks"
+
+
 def test_nothing_to_imitate(stage: Stage) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(PROJECT / "models" / "nano-0" / "model")
     (first, *_) = read_dataset(stage.data / "combos" / "hi" / "train.parquet")
     del first.example.meta["imitated"]["traces"]
     with pytest.raises(UserError, match="no training row holds traces to imitate"):
-        imitable(TokenisedRows((TokenisedRow((1,), first.example),), 0), "traces")
+        imitable(TokenisedRows((TokenisedRow((1,), first.example),), 0), "traces", tokenizer)

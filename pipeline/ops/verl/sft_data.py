@@ -86,6 +86,7 @@ def lessons(
     Raises:
         UserError: If the file is no dataset, or has nothing to imitate within the limit.
     """
-    rows = imitable(load_rows(path, tokenizer, max_prompt_tokens, think=think), what).rows
+    read = load_rows(path, tokenizer, max_prompt_tokens, think=think)
+    rows = imitable(read, what, tokenizer).rows
     pairs = zip(rows, imitate(tokenizer, rows, what), strict=True)
     return [Lesson((*row.prompt, *said.tokens), len(row.prompt)) for row, said in pairs]

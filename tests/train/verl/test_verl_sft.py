@@ -60,6 +60,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     examples.append(Example("hi_tom", "hi_tom", UNREADABLE, "Where is the pear?", "red_box"))
     path = tmp_path_factory.mktemp("data") / "train.parquet"
     written = with_responses(examples, ["answers", "traces", "rule"])
+    written[0].meta["given"] = {"answers": " A pear, then?"}
     write_dataset(path, written, PROMPTS["compact"], "train")
     return path
 
@@ -82,7 +83,7 @@ def lessons(
 def test_tokens_and_what_is_taught_are_the_local_trainers(
     dataset: Path, tokenizer: PreTrainedTokenizerBase, what: Imitated, count: int
 ) -> None:
-    rows = imitable(load_rows(dataset, tokenizer, 400), what).rows
+    rows = imitable(load_rows(dataset, tokenizer, 400), what, tokenizer).rows
     own = [
         Lesson((*row.prompt, *completion.tokens), len(row.prompt))
         for row, completion in zip(rows, imitate(tokenizer, rows, what), strict=True)
