@@ -29,7 +29,8 @@ def check_fit(
     prompts = [row.prompt for row in (*train, *validation)]
     _check_vocabulary(model.vocab_size, tokenizer, max(map(max, prompts)))
     _check_reward(recipe, train)
-    _check_context(model.max_position_embeddings, max(map(len, prompts)), recipe.max_new_tokens)
+    longest = max(len(row.prompt) - row.given for row in (*train, *validation))
+    _check_context(model.max_position_embeddings, longest, recipe.max_new_tokens)
 
 
 def check_answers(answered: int, asked: int, recipe: Train, algorithm: AlgorithmBase) -> None:

@@ -21,10 +21,17 @@ if TYPE_CHECKING:  # it loads for seconds, and most who import this want no mode
 
 @dataclass(frozen=True, slots=True)
 class TokenisedRow:
-    """One prompt: its tokens and the example that grades its completions."""
+    """One prompt.
+
+    Attributes:
+        prompt: Its tokens.
+        example: Grades its completions.
+        given: How many of its last tokens are the beginning of a response to imitate.
+    """
 
     prompt: tuple[int, ...]
     example: Example
+    given: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,8 @@ def _given(row: TokenisedRow, what: Imitated, tokenizer: PreTrainedTokenizerBase
     given = row.example.meta.get("given", {}).get(what)
     if not given:
         return row
-    return replace(row, prompt=(*row.prompt, *tokenizer.encode(given, add_special_tokens=False)))
+    tokens = tokenizer.encode(given, add_special_tokens=False)
+    return replace(row, prompt=(*row.prompt, *tokens), given=len(tokens))
 
 
 @dataclass(frozen=True)

@@ -136,6 +136,7 @@ def test_what_is_given_of_a_response_belongs_to_the_prompt(
     assert plain.prompt == (1,)
     (begun,) = imitable(asked, "traces", tokenizer).rows
     assert begun.prompt[0] == 1 and tokenizer.decode(begun.prompt[1:]) == " ann thinks"
+    assert begun.given == len(begun.prompt) - 1
 
 
 def test_nothing_to_imitate(stage: Stage) -> None:
