@@ -23,6 +23,7 @@ from pipeline.analysis.square import SQUARE
 from pipeline.analysis.steps import STEPS
 from pipeline.analysis.summary import StudySummary
 from pipeline.analysis.table import HEADINGS, lines_of, notes
+from pipeline.analysis.ways import WAYS
 from pipeline.formats.plural import counted
 from pipeline.judge.columns import judged_together
 from pipeline.rules.words import what_it_does
@@ -107,6 +108,8 @@ def render(
         columns=columns,
         step_table=STEPS,
         square_table=SQUARE,
+        test_time=report.test_time,
+        test_time_table=WAYS,
         details=tables,
         figures=list(_shown(figures)),
         has_curves=any(result.curve for result in results.trained()),

@@ -19,6 +19,7 @@ from pipeline.analysis.steps import STEPS
 from pipeline.analysis.summary import StudySummary, summarise
 from pipeline.analysis.table import markdown
 from pipeline.analysis.verdicts import verdicts_markdown
+from pipeline.analysis.ways import WAYS
 from pipeline.data.card import DatasetCard
 from pipeline.formats.foreign import markdown_text
 from pipeline.formats.plural import counted
@@ -78,6 +79,7 @@ def _markdown(results: Results, report: StudySummary) -> str:
         "This report is partial": _partial(report),
         "Verdicts": verdicts_markdown(results, report.verdicts),
         "Results": markdown(results),
+        "Test time or training": WAYS.markdown(report.test_time),
         "Step by step": STEPS.markdown(report.steps),
         "Along the training": curves_markdown(report.along),
         "Against the published results": published_markdown(report.published),

@@ -120,7 +120,8 @@ def asked_how(cell: Cell, frames: Mapping[str, Frame | None]) -> str:
     messages = maker(style, frames.get(style))(blank)
     begun = beginning(think=cell.evaluate.think) if is_prefilled(style) else ""
     said = [f"{message['role']}: {message['content']}" for message in messages]
-    return "\n\n".join([*said, f"assistant: {begun}"])
+    programs = [f"by the prompt program {name}" for name in cell.evaluate.programs]
+    return "\n\n".join([*said, f"assistant: {begun}", *programs])
 
 
 def _wrong_answers(examples: Sequence[Example], rules: Container[str]) -> WrongAnswers:

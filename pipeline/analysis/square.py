@@ -54,7 +54,7 @@ def _asked_with_both(results: Results) -> Iterator[Corners]:
     crossed = {
         result.cell.of: result
         for result in results.cells.values()
-        if isinstance(result.cell, AskedCell)
+        if isinstance(result.cell, AskedCell) and not result.cell.evaluate.programs
     }
     for trained in results.trained():
         if trained.key in crossed:

@@ -19,6 +19,7 @@ from pipeline.analysis.square import squares
 from pipeline.analysis.steps import steps
 from pipeline.analysis.tables import Line
 from pipeline.analysis.verdicts import CellVerdict, cell_verdicts
+from pipeline.analysis.ways import ways_compared
 from pipeline.formats.records import Record
 
 
@@ -33,6 +34,7 @@ class StudySummary(Record):
         over_seeds: What training changed, over seeds.
         standings: What base models, trained cells and rules score, over seeds.
         squares: Both models asked with both prompts, where they were.
+        test_time: What trained cells and prompt programs get right, beside the tokens of an answer.
         steps: What each training of a chain changed, beside all of them together.
         along: Accuracy on each column along each training whose steps were asked.
         verdicts: What the answers of each cell follow, and what its reasoning is.
@@ -51,6 +53,7 @@ class StudySummary(Record):
     over_seeds: list[SeedChange]
     standings: list[Standing]
     squares: list[Line]
+    test_time: list[Line] = Field(default_factory=list, exclude_if=lambda found: not found)
     steps: list[Line] = Field(default_factory=list, exclude_if=lambda found: not found)
     along: list[ColumnCurve] = Field(default_factory=list, exclude_if=lambda found: not found)
     verdicts: list[CellVerdict]
@@ -75,6 +78,7 @@ def summarise(results: Results, recorded: Recorded) -> StudySummary:
         over_seeds=changes(results),
         standings=standings(results),
         squares=squares(results),
+        test_time=ways_compared(results),
         steps=steps(results),
         along=along,
         verdicts=verdicts,

@@ -20,6 +20,7 @@ from pipeline.base.ports import keep_loopback_direct
 from pipeline.base.processes import raise_on_sigterm, was_stopped
 from pipeline.cli import (
     act,
+    attack,
     audit,
     board,
     clean,
@@ -111,6 +112,7 @@ app.command(rich_help_panel=_ANSWERS)(judge.judge)
 app.command(rich_help_panel=_ANSWERS)(board.board)
 app.command(rich_help_panel=_ANSWERS)(audit.audit)
 app.command(rich_help_panel=_ANSWERS)(act.act)
+app.command(rich_help_panel=_ANSWERS)(attack.attack)
 app.add_typer(reward.app, name="reward", rich_help_panel=_ANSWERS)
 app.add_typer(tom.app, name="tom", rich_help_panel=_ANSWERS)
 app.add_typer(export.app, name="export", rich_help_panel=_SHARE)

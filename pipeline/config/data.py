@@ -87,10 +87,15 @@ class SideCheck(Part):
 
 
 class Suite(Section):
-    """The evaluation questions of every cell, by column name."""
+    """The evaluation questions of every cell, by column name.
+
+    Attributes:
+        demonstrations: Questions whose answers prompt programs may know.
+    """
 
     tasks: dict[Key, SuiteTask] = Field(min_length=1)
     side_checks: dict[Key, SideCheck] = Field(default={})
+    demonstrations: Part | None = Field(default=None, exclude_if=lambda part: part is None)
 
     @property
     def columns(self) -> dict[str, SuiteTask | SideCheck]:

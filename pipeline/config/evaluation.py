@@ -8,7 +8,8 @@ from pydantic import Field, model_validator
 
 from pipeline.base.plugins import ENGINES, LIKELIHOODS, SERVED
 from pipeline.config.data import PromptStyle
-from pipeline.config.section import Batch, Section, Tokens, one_of
+from pipeline.config.programs import Program
+from pipeline.config.section import Batch, Key, Section, Tokens, one_of
 
 _NOT_BY = (
     ("precision", "float32", {"vllm"}, "does not let it be chosen"),
@@ -36,6 +37,8 @@ class Evaluate(Section):
         crossed: Also ask base models with the prompt of trained cells and vice versa, to separate
             effects of prompt and training.
         think: Allow reasoning before tagged answers; else an empty thought is pre-filled.
+        programs: Ways to have a base model answer without training, by name, such as a ``vote`` of
+            eight: each is a cell of its own beside the plain one.
         samples: Answers per question; several need a temperature above 0. Accuracy, verdicts and
             changes use the first; mean@k, pass@k and majority@k are reported beside them.
         temperature: 0 is greedy.
@@ -58,6 +61,7 @@ class Evaluate(Section):
     base_prompt: PromptStyle | None = None
     crossed: bool = False
     think: bool = True
+    programs: dict[Key, Program] = Field(default={}, exclude_if=lambda programs: not programs)
     samples: Annotated[int, Field(ge=1, le=1024)] = 1
     temperature: float = Field(default=0.0, ge=0, le=100)
     top_p: float = Field(default=1.0, gt=0, le=1)
@@ -71,6 +75,11 @@ class Evaluate(Section):
     each_step: Annotated[int, Field(ge=2, le=100_000)] = Field(
         default=EACH_STEP, exclude_if=lambda count: count == EACH_STEP
     )
+
+    @property
+    def calls(self) -> int:
+        """Completions for each question, of a cell."""
+        return self.samples * sum(each.calls for each in self.programs.values()) or self.samples
 
     @model_validator(mode="after")
     def _engine_does_it(self) -> Evaluate:

@@ -46,17 +46,41 @@ def expand(study: Study) -> Params:
 
 def _cells(study: Study) -> dict[str, Cell]:
     cells = dict([*_base_cells(study), *_trained_cells(study)])
+    cells |= dict(_program_cells(study, cells))
     if not study.evaluate.crossed:
         return cells
     asked = (_crossed(study, key, cell) for key, cell in cells.items())
     return cells | {f"{cell.of}-crossed": cell for cell in asked if cell is not None}
 
 
+def _program_cells(study: Study, cells: Mapping[str, Cell]) -> Iterable[tuple[str, AskedCell]]:
+    """Yield a cell for each prompt program of each base model with weights."""
+    for (key, cell), name in product(cells.items(), study.evaluate.programs):
+        if isinstance(cell, BaseCell):
+            yield (
+                f"{key}-{name}",
+                _asked_again(
+                    study,
+                    key,
+                    cell,
+                    programs={name: study.evaluate.programs[name]},
+                    samples=1,
+                    tried=0,
+                    scoring="answers",
+                ),
+            )
+
+
 def _crossed(study: Study, key: str, cell: Cell) -> AskedCell | None:
     """A second cell that asks a cell's model with the other prompt; None behind an address."""
     other = study.evaluate.base_prompt if isinstance(cell, TrainedCell) else study.evaluate.prompt
-    if isinstance(cell, ApiCell) or other is None:
+    if not isinstance(cell, BaseCell | TrainedCell) or other is None:
         return None
+    return _asked_again(study, key, cell, prompt=other, at="used")
+
+
+def _asked_again(study: Study, key: str, cell: Cell, **differently: object) -> AskedCell:
+    """A cell that asks the model of another one in another way."""
     trained = f"runs/{study.name}/{key}/train"
     return AskedCell(
         of=key,
@@ -67,7 +91,7 @@ def _crossed(study: Study, key: str, cell: Cell) -> AskedCell | None:
         seed=cell.seed,
         base=f"{trained}/checkpoints.json",
         inputs=f"weights/{study.name}/{key}",
-        evaluate=cell.evaluate.model_copy(update={"prompt": other, "at": "used"}),
+        evaluate=cell.evaluate.model_copy(update=differently),
     )
 
 
@@ -156,11 +180,12 @@ def _base_cells(study: Study) -> Iterable[tuple[str, Cell]]:
         model, evaluate = study.base.models[name], study.evaluate
         folder = f"runs/{study.name}/base/{key}"
         engine = _SERVED_BY.get(type(model))
-        asked = {
+        asked: dict[str, object] = {
             "engine": engine or evaluate.engine,
             "prompt": evaluate.base_prompt or evaluate.prompt,
             "base_prompt": None,
             "crossed": False,
+            "programs": {},
             "at": "used",
         }
         yield (
@@ -184,7 +209,12 @@ def _trained_cells(study: Study) -> Iterable[tuple[str, Cell]]:
             continue
         base = _model_key(study, model, seed)
         think = arm.own.get("think", study.evaluate.think)
-        asked = {"base_prompt": None, "crossed": False, "think": think}
+        asked: dict[str, object] = {
+            "base_prompt": None,
+            "crossed": False,
+            "programs": {},
+            "think": think,
+        }
         group = _group(study, model, combination, name)
         first = _start(study, arm, combination)
         start = None if first is None else _seeded(study, _group(study, model, *first), seed)

@@ -16,6 +16,7 @@ from pipeline.config.evaluation import Evaluate
 from pipeline.config.grid import StudyGrid
 from pipeline.config.mistakes import Mistake, Mistaken, Place, mistakes_of, shown, wrong
 from pipeline.config.models import ApiModel, Base, RecordedModel, TinyModel
+from pipeline.config.programs import needs_demonstrations
 from pipeline.config.section import FolderKey, Key, Section, Seed, Text, Threads
 from pipeline.config.sources import Source, StorySource, source_name
 from pipeline.config.training import StudyTrain
@@ -96,6 +97,7 @@ def _misfits(study: Study) -> Iterator[Mistake]:
             yield Mistake(("suite", "side_checks", check), text)
     yield from _short_contexts(study)
     yield from _unscored_options(study)
+    yield from _without_demonstrations(study)
     yield from _cells_of_one_name(study.grid)
 
 
@@ -125,6 +127,17 @@ def _short_contexts(study: Study) -> Iterator[Mistake]:
             place = ("base", "models", name, "warm_start", "context")
             sum_of = "train.max_prompt_tokens and max_new_tokens"
             yield wrong(place, context, f"{needed} or more, the sum of {sum_of}")
+
+
+def _without_demonstrations(study: Study) -> Iterator[Mistake]:
+    for name, program in study.evaluate.programs.items():
+        if needs_demonstrations(program) and study.suite.demonstrations is None:
+            text = (
+                f"found kind: {program.kind}, which takes questions with known answers; "
+                "name them as suite.demonstrations, such as {task: hi_tom_style_train, orders: "
+                "[1, 2], limit: 100}"
+            )
+            yield Mistake(("evaluate", "programs", name), text)
 
 
 def _unscored_options(study: Study) -> Iterator[Mistake]:

@@ -23,9 +23,10 @@ from pipeline.config.sources import (
 )
 from pipeline.tom.belief import Beliefs, beliefs
 from pipeline.tom.contrast import in_contrast
-from pipeline.tom.generate import brief, explore_tom, fantom, hi_tom_items
+from pipeline.tom.generate import brief, explore_tom, fantom, hi_tom_items, surface
 from pipeline.tom.generate.explore_tom import ExploreTomSettings
-from pipeline.tom.generate.hi_tom import HiTomSettings
+from pipeline.tom.generate.hi_tom import HiTomSettings, draw_scene, render, render_question
+from pipeline.tom.generate.hi_tom_free import FreeScene
 from pipeline.tom.generate.item import CounterfactualPair, GeneratedItem, GeneratedQuestion
 from pipeline.tom.generate.names import NAMES, Names
 from pipeline.tom.generate.pair import NoPair
@@ -246,6 +247,19 @@ def _hi_tom_settings(source: HiTomSource, random: Random) -> HiTomSettings:
         names=_names(source),
         structure=source.structure,
     )
+
+
+def scene_of(source: HiTomSource, random: Random) -> tuple[FreeScene, list[str]]:
+    """A scene with the people and names of a source, and the containers to choose from."""
+    return draw_scene(_hi_tom_settings(source, random), random)
+
+
+def told_as(source: HiTomSource, events: Story, asked: WhereQuestion) -> tuple[str, str]:
+    """A story and a question in the words of a source."""
+    if source.telling in (BENCHMARK, "brief"):
+        told = brief.render(events) if source.telling == "brief" else render(events)
+        return told, render_question(asked)
+    return surface.render(events, source.telling), surface.ask(asked, source.telling)
 
 
 def _style(source: HiTomSource) -> str:

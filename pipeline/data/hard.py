@@ -19,7 +19,7 @@ from random import Random
 import numpy as np
 
 from pipeline.data.together import Group, groups
-from pipeline.rules.learned import FEWEST, cross_fitted, cross_fitted_list
+from pipeline.rules.learned import FEWEST, CrossFitted, cross_fitted, cross_fitted_list
 from pipeline.rules.reading import read_all
 from pipeline.rules.surface import SurfaceQuestion, gold_places
 from pipeline.rules.wording import Described, cross_fitted_wording, describe
@@ -51,6 +51,26 @@ def hard_ones(
         dropped = _drawn(solved, [kinds[group[0]] for group in kept], random)
         kept = [group for place, group in enumerate(kept) if place not in dropped]
     return [examples[place] for group in kept for place in group]
+
+
+def best_share(examples: Sequence[Example]) -> float | None:
+    """How often the best of the learned rules is right out of fold; None of too few questions."""
+    if len(examples) < FEWEST:
+        return None
+    pool = _Pool.of(examples)
+    fits = _fitted(pool.asked, pool.described, pool.gold)
+    return max((float((np.asarray(f.answers) == pool.gold).mean()) for f in fits), default=None)
+
+
+def _fitted(
+    asked: Sequence[SurfaceQuestion], described: Sequence[Described], gold: np.ndarray
+) -> list[CrossFitted]:
+    fits = (
+        cross_fitted(asked, gold.tolist()),
+        cross_fitted_list(asked, gold.tolist()),
+        cross_fitted_wording(asked, described, gold.tolist()),
+    )
+    return [found for found in fits if found is not None]
 
 
 def _drawn(solved: Sequence[int], kinds: Sequence[Hashable], random: Random) -> set[int]:
@@ -87,15 +107,8 @@ class _Pool:
         asked, gold = [self.asked[place] for place in places], self.gold[places]
         described = [self.described[place] for place in places]
         ends = np.cumsum([0, *map(len, kept)])[:-1]
-        fits = (
-            cross_fitted(asked, gold.tolist()),
-            cross_fitted_list(asked, gold.tolist()),
-            cross_fitted_wording(asked, described, gold.tolist()),
-        )
         worst, solved = 0.0, np.zeros(len(kept), dtype=bool)
-        for found in fits:
-            if found is None:
-                continue
+        for found in _fitted(asked, described, gold):
             right = np.asarray(found.answers) == gold
             whole = np.logical_and.reduceat(right, ends)
             over = float(right.mean()) - ENOUGH

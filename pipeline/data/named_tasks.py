@@ -70,6 +70,8 @@ def _parts(study: Study) -> Iterator[tuple[Place, Part]]:
     for name, column in study.suite.columns.items():
         section = "side_checks" if isinstance(column, SideCheck) else "tasks"
         yield ("suite", section, name), column
+    if study.suite.demonstrations is not None:
+        yield ("suite", "demonstrations"), study.suite.demonstrations
 
 
 def _part_mistakes(part: Part, acquired: Mapping[str, Source]) -> Iterator[Mistake]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from pipeline.data.prompt import is_prefilled, maker
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Engine, Prompt, Response
 from pipeline.evaluate.options import Scored
+from pipeline.evaluate.programs import Program, Question, Steps, completed, plain
 from pipeline.evaluate.records import OPTIONS, OPTIONS_BY_LENGTH
 from pipeline.evaluate.samples import SAMPLE
 from pipeline.formats.files import replacing
@@ -52,6 +53,7 @@ class Asking:
         think: Whether answers may reason, where the prompt asks for tags. An empty thought is part
             of the response then, which reads like any other.
         samples: Answers to each question.
+        program: What is done for an answer.
     """
 
     prompt: str
@@ -59,6 +61,7 @@ class Asking:
     frame: Frame | None = None
     think: bool = True
     samples: int = 1
+    program: Program = plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +107,28 @@ def evaluate(
     """
     most = asked[0].asking.sampling
     prompts = [prompts_of(each.examples, each.asking, seed=seed) for each in asked]
-    put = [
-        prompt if each.asking.sampling == most else replace(prompt, sampling=each.asking.sampling)
-        for each, shown in zip(asked, prompts, strict=True)
-        for prompt in shown
+    runs = [
+        run for each, shown in zip(asked, prompts, strict=True) for run in _runs(each, shown, most)
     ]
-    responses = iter(engine.complete(put, most, report))
+    responses = iter(completed(engine, runs, most, report))
     return [
         _graded(each.examples, each.asking, shown, list(islice(responses, len(shown))))
         for each, shown in zip(asked, prompts, strict=True)
     ]
+
+
+def _runs(asked: Asked, prompts: Sequence[Prompt], most: Sampling) -> Iterator[Steps]:
+    """Yield the program of each response."""
+    asking, sampling = asked.asking, asked.asking.sampling
+    make = maker(asking.prompt, asking.frame)
+    examples = repeated(asked.examples, asking.samples)
+    for example, prompt in zip(examples, prompts, strict=True):
+        put = prompt if sampling == most else replace(prompt, sampling=sampling)
+
+        def read(response: Response, example: Example = example) -> str | None:
+            return grade_response(_reply(response, asking), example, asking.prompt).extracted
+
+        yield asking.program(Question(example, put, make, sampling, read))
 
 
 def _graded(

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 
 from pipeline.base.progress import ProgressReport
+from pipeline.config import programs as config
 from pipeline.config.params import ApiCell, Cell, TrainedCell
 from pipeline.data.codec import read_column
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.along import asked_along, known, noted
 from pipeline.evaluate.engine import Engine
+from pipeline.evaluate.programs import Program, best, few_shot, recursion, sim_tom, vote
 from pipeline.evaluate.records import AskedStep
 from pipeline.evaluate.runner import Asked, Asking, evaluate
 from pipeline.evaluate.tried import Tried
 from pipeline.evaluate.trying import attempt, plan
+from pipeline.evaluate.verifiers import by_beliefs, learned
 from pipeline.formats.files import remove
 from pipeline.model.manifest import Manifest
 from pipeline.stages.common import CellStage, Stage, run
@@ -31,6 +37,8 @@ from pipeline.stages.scoring import (
     write_scores,
     write_timing,
 )
+from pipeline.stages.suite import DEMONSTRATIONS
+from pipeline.tasks.example import Example
 
 TRIED = "tried.json"
 
@@ -48,10 +56,10 @@ def main(stage: Stage, key: str) -> None:
         Tried(untried=why).write(own.results / TRIED)
         print(f"{own.title}: absent: {why}")
         return
-    columns = asked(stage, cell)
     # Where a large model is asked, MLflow shows it from the start.
     with followed(own, PATIENCE if cell.evaluate.engine == "hf" else 0.0):
         engine, started = engine_of(own), time.perf_counter()
+        columns = programmed(own, engine, asked(stage, cell))
         ran = ask_columns(engine, cell, columns, own.title)
         tried(own, engine, ran).write(own.results / TRIED)
         steps = along(own, ran)
@@ -116,6 +124,42 @@ def asked(stage: Stage, cell: Cell) -> list[Asked]:
         for name, check in suite.side_checks.items()
     ]
     return [Asked({name: columns[name] for name in suite.tasks}, asking), *checks]
+
+
+def programmed(own: CellStage, engine: Engine, columns: Sequence[Asked]) -> list[Asked]:
+    """What a cell is asked, by its prompt program if it has one; side-checks are as they are."""
+    suite, *checks = columns
+    for program in own.cell.evaluate.programs.values():  # one at most
+        run = _program(own, program, suite.asking, engine)
+        suite = replace(suite, asking=replace(suite.asking, program=run))
+    return [suite, *checks]
+
+
+def _program(own: CellStage, program: config.AnyProgram, asking: Asking, engine: Engine) -> Program:
+    def demonstrations(count: int | None = None) -> list[Example]:
+        shown = own.stage.params.suite.demonstrations
+        assert shown is not None  # else the study is refused
+        return read_column(own.stage.data / "suite" / DEMONSTRATIONS, shown.task)[:count]
+
+    match program:
+        case config.FewShot():
+            return few_shot(demonstrations(program.shots), asking.prompt)
+        case config.SimTom():
+            return sim_tom
+        case config.Recursion():
+            return recursion
+        case config.Vote():
+            return vote(program)
+        case config.Best(verifier="beliefs"):
+            return best(program, lambda: by_beliefs)
+        case config.Best():
+            drawn = replace(
+                asking,
+                samples=program.of,
+                sampling=replace(asking.sampling, temperature=program.temperature),
+            )
+            seed = own.cell.seed
+            return best(program, cache(lambda: learned(engine, demonstrations(), drawn, seed)))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pipeline.analysis.figures.curves import (
 from pipeline.analysis.figures.matrices import models_and_combinations, orders, transfer
 from pipeline.analysis.figures.panels import style
 from pipeline.analysis.figures.scores import accuracy_by_order, against_rules
+from pipeline.analysis.figures.tokens import accuracy_against_tokens
 from pipeline.analysis.results import Results
 from pipeline.formats.svg import svg_text
 
@@ -56,6 +57,11 @@ FIGURES: MappingProxyType[str, tuple[Callable[[Results], Figure | None], str]] =
             accuracy_by_order,
             "Lines by belief order, a panel for each model and task: accuracy of the base model "
             "(grey) and after each training.",
+        ),
+        "accuracy-against-tokens": (
+            accuracy_against_tokens,
+            "Dots by tokens an answer, a panel for each model: accuracy of the base model, of "
+            "prompt programs, and after each training (squares), with 95 % intervals over seeds.",
         ),
         "against-rules": (
             against_rules,

@@ -91,7 +91,11 @@ def untrained(params: Params) -> Iterator[tuple[Who, str]]:
 
     A base model that is asked with two prompts is there by itself, and once for each prompt.
     """
-    crossed = {cell.of: key for key, cell in params.cells.items() if isinstance(cell, AskedCell)}
+    crossed = {
+        cell.of: key
+        for key, cell in params.cells.items()
+        if isinstance(cell, AskedCell) and not cell.evaluate.programs
+    }
     for key, cell in params.cells.items():
         if cell.kind in ("base", "api"):
             yield Who(cell.model), key

@@ -218,7 +218,7 @@ class _Planner:
         questions = sum(self._questions[name] for name in suite.tasks)
         lengths = Lengths.within(PROMPT_TOKENS, cell.evaluate.max_new_tokens)
         some = sum(min(self._questions[name], cell.evaluate.each_step) for name in suite.tasks)
-        yield questions * cell.evaluate.samples + some * max(0, kept - 1), lengths
+        yield questions * cell.evaluate.calls + some * max(0, kept - 1), lengths
         for name, check in suite.side_checks.items():
             yield self._questions[name], Lengths.within(PROMPT_TOKENS, check.max_new_tokens)
 

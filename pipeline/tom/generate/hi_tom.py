@@ -84,8 +84,11 @@ class HiTomStory:
 def generate(settings: HiTomSettings, random: Random) -> HiTomStory:
     """Draw a story and one question for each belief order from 0 upwards."""
     plan = _Plan.draw(settings, random)
-    free = settings.structure == "free"
-    events, subject = plan.scene(settings, random) if free else plan.chapters(settings, random)
+    if settings.structure == "free":
+        scene = plan.scene(random)
+        events, subject = hi_tom_free.tell(scene, settings.tell, random), scene.thing
+    else:
+        events, subject = plan.chapters(settings, random)
     asked = random.sample(plan.agents, min(4, len(plan.agents)))  # order n asks the last n of them
     questions = tuple(
         WhereQuestion(subject, tuple(asked[len(asked) - order :]))
@@ -93,6 +96,12 @@ def generate(settings: HiTomSettings, random: Random) -> HiTomStory:
     )
     story = tuple(_with_noise(events, plan, settings.noise, random))
     return HiTomStory(story, questions, tuple(plan.containers))
+
+
+def draw_scene(settings: HiTomSettings, random: Random) -> tuple[hi_tom_free.FreeScene, list[str]]:
+    """A scene of free structure, and the containers to choose from."""
+    plan = _Plan.draw(settings, random)
+    return plan.scene(random), plan.containers
 
 
 @dataclass(slots=True)
@@ -117,17 +126,16 @@ class _Plan:
         }
         return cls(random.sample(names.agents, settings.agents), rooms, objects, containers, place)
 
-    def scene(self, settings: HiTomSettings, random: Random) -> tuple[list[Event], str]:
-        """One scene of free structure that all agents take part in, and its object."""
+    def scene(self, random: Random) -> hi_tom_free.FreeScene:
+        """Cast and place of a scene of free structure that all agents take part in."""
         room_index, thing = self._room_and_object(random)
-        scene = hi_tom_free.FreeScene(
+        return hi_tom_free.FreeScene(
             tuple(self.agents),
             self.rooms[room_index],
             thing,
             self.place[thing],
             tuple(self._containers(room_index)),
         )
-        return hi_tom_free.tell(scene, settings.tell, random), thing
 
     def chapters(self, settings: HiTomSettings, random: Random) -> tuple[list[Event], str]:
         """The chapters of the upstream generator, and the object of the first."""

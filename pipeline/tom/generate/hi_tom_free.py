@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from pipeline.tom.story import Claim, Enter, Event, Exit, Move, Place
+from pipeline.tom.story import Claim, Enter, Event, Exit, Move, Place, Story
 
 _STEPS = (4, 5, 6, 7)
 _CLAIMS = (0, 1, 2, 2)
@@ -32,10 +32,7 @@ class FreeScene:
 
 def tell(scene: FreeScene, claims: bool, random: Random) -> list[Event]:
     """Draw the events of a scene; ``claims`` allows true and false claims at its end."""
-    events: list[Event] = [
-        Enter(scene.agents, scene.room),
-        Place(scene.thing, scene.container, scene.room),
-    ]
+    events: list[Event] = [*opening(scene)]
     inside, here = list(scene.agents), scene.container
     outside: list[str] = []
     for _ in range(random.choice(_STEPS)):
@@ -52,6 +49,46 @@ def tell(scene: FreeScene, claims: bool, random: Random) -> list[Event]:
     if claims:
         events += _said(scene, outside, random)
     return events
+
+
+def opening(scene: FreeScene) -> Story:
+    """How every scene begins."""
+    return (
+        Enter(scene.agents, scene.room),
+        Place(scene.thing, scene.container, scene.room),
+    )
+
+
+def following(scene: FreeScene, events: Story) -> list[list[Event]]:
+    """All events that may come next, by kind: as :func:`tell` draws them."""
+    inside, here = set(scene.agents), scene.container
+    for event in events:
+        match event:
+            case Enter(agents, _):
+                inside |= set(agents)
+            case Exit(agent, _):
+                inside.remove(agent)
+            case Move(_, _, container):
+                here = container
+    present = [agent for agent in scene.agents if agent in inside]
+    outside = [agent for agent in scene.agents if agent not in inside]
+    claims = sum(isinstance(event, Claim) for event in events)
+    moved = isinstance(events[-1], Move)
+    elsewhere = [container for container in scene.containers if container != here]
+    acts: list[list[Event]] = [
+        [Enter((agent,), scene.room) for agent in outside],
+        [Exit(agent, scene.room) for agent in present],
+        [] if moved else [Move(a, scene.thing, c) for a in present for c in elsewhere],
+    ]
+    said: list[Event] = [
+        Claim(speaker, listener, scene.thing, container)
+        for speaker in outside
+        for listener in (None, *(agent for agent in scene.agents if agent != speaker))
+        for container in scene.containers
+    ]
+    told = len(events) - len(opening(scene)) - claims
+    kinds = [*([] if claims or told >= max(_STEPS) else acts), said if claims < 2 else []]
+    return [kind for kind in kinds if kind]
 
 
 def _said(scene: FreeScene, outside: Sequence[str], random: Random) -> Sequence[Event]:

@@ -1,0 +1,63 @@
+"""``tomrl attack`` on a cell, as it is typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pipeline.cli.app import app
+from pipeline.config.expand import expand
+from pipeline.config.params_file import params_text
+from pipeline.config.study_files import find_study
+from pipeline.stages import base, suite, train
+from pipeline.stages.common import Stage
+from tests.conftest import shrink
+from tests.stages.made import make_data
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("a checkout")
+    shrink(root)
+    study = find_study(root, "mini")
+    params = expand(study)
+    (root / "params.yaml").write_text(params_text(study))
+    (root / "dvc.yaml").write_text("")
+    make_data(root, params)
+    suite.main(Stage("suite", root, params))
+    base.main(Stage("base", root, params), "nano")
+    train.main(Stage("train", root, params), "nano-base")
+    return root
+
+
+def test_what_a_cell_gets_wrong_is_shown_written_and_found_again(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(checkout)
+    typed = ["attack", "nano-base", "-n", "8", "--budget", "80", "-o", "found.jsonl"]
+    result = CliRunner().invoke(app, typed)
+    assert result.exit_code == 0, result.output
+    assert "Shortest stories that nano-base gets wrong" in result.output
+    text = (checkout / "found.jsonl").read_text()
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert 1 <= len(rows) <= 8
+    for row in rows:
+        assert row["answer"] in row["choices"] and row["order"] in (1, 2)
+    again = CliRunner().invoke(app, [*typed, "--json"])
+    assert again.exit_code == 0, again.output
+    assert (checkout / "found.jsonl").read_text() == text
+    figures = json.loads(again.stdout)
+    assert figures["kept"] == len(rows) and figures["wrong"] >= len(rows)
+    assert figures["asked"] - figures["right"] == figures["wrong"]
+
+
+def test_a_cell_that_does_not_exist_is_named(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(checkout)
+    result = CliRunner().invoke(app, ["attack", "nano-bose"])
+    assert result.exit_code != 0
+    assert "nano-bose" in str(result.exception or result.output)
