@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,7 +51,8 @@ def attack(
     found = attack_cell(stage, cell, count, budget, seed)
     if output is not None:
         lines = (json.dumps(each.row(), ensure_ascii=False) for each in found.kept)
-        write_output(output, "".join(f"{line}\n" for line in lines))
+        write_output(output, text := "".join(f"{line}\n" for line in lines))
+        typer.echo(f"{output}: sha256 {sha256(text.encode()).hexdigest()}", err=True)
     if as_json:
         figures = {"asked": found.asked, "right": found.right, "wrong": found.wrong}
         print_json({**figures, "kept": len(found.kept), "rules": found.rules})

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from pipeline.config.section import Fraction, OneOrMore, Positive, Rows, Section, Seed
+from pipeline.config.section import Fraction, OneOrMore, Positive, Rows, Section, Seed, Text
 
 
 class UpstreamSource(Section):
@@ -45,6 +45,18 @@ class StorySource(Section):
     seed: Seed = 0
 
 
+class FoundStories(Section):
+    """Stories that ``tomrl attack`` has found, pinned.
+
+    Attributes:
+        file: Its JSON lines, relative to the checkout.
+        sha256: Of the file, so that other stories are another dataset.
+    """
+
+    file: Text
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
 class HiTomSource(StorySource):
     """Hi-ToM-style stories: agents enter, move an object, leave, and may lie about it.
 
@@ -54,6 +66,7 @@ class HiTomSource(StorySource):
         noise: Probability of a distractor before each sentence.
         structure: ``upstream`` follows the upstream generator's chapters; ``free`` is one scene
             with events in any order.
+        found: Stories that join the training set.
     """
 
     kind: Literal["hi_tom_style"]
@@ -63,6 +76,7 @@ class HiTomSource(StorySource):
     tell: OneOrMore[bool] = (False,)
     noise: Fraction = 0.0
     structure: Literal["upstream", "free"] = "upstream"
+    found: FoundStories | None = Field(default=None, exclude_if=lambda found: found is None)
 
     @model_validator(mode="after")
     def _free_is_one_scene(self) -> HiTomSource:

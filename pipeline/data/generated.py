@@ -97,7 +97,7 @@ class Problem(TypedDict):
 def stories(source: GeneratedSource, purpose: str, count: int) -> Iterator[list[StoryRow]]:
     """Yield ``count`` stories, each as rows of its questions with gold answer and true trace."""
     for index in range(count):
-        yield _rows(source, _story(source, purpose, index))
+        yield rows_of(source, _story(source, purpose, index))
 
 
 def pairs(source: GeneratedSource) -> Iterator[list[PairRow]]:
@@ -147,7 +147,7 @@ def _pair_rows(found: CounterfactualPair, source: GeneratedSource, index: int) -
     kept = {n: proof for n, proof in enumerate(proofs) if source.proof in ("any", proof)}
     if not kept:  # most pairs are thrown away, and rows cost more than their proof
         return []
-    both = [_rows(source, each, traced=False) for each in (found.observed, found.hidden)]
+    both = [rows_of(source, each, traced=False) for each in (found.observed, found.hidden)]
     return [
         {
             **of_member[number],
@@ -193,7 +193,7 @@ def _drawn(source: GeneratedSource, random: Random) -> GeneratedItem:
             return fantom.generate(_fantom(source), random, source.telling)
 
 
-def _rows(source: GeneratedSource, item: GeneratedItem, *, traced: bool = True) -> list[StoryRow]:
+def rows_of(source: GeneratedSource, item: GeneratedItem, *, traced: bool = True) -> list[StoryRow]:
     """Rows with traces of the beliefs that lead to the answer.
 
     Questions in another style, and those about topics and states, have no trace: they are for

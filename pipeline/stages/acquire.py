@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import Path
 
 from pipeline.config.lookup import lookup
-from pipeline.config.sources import ArithmeticSource, UpstreamSource
+from pipeline.config.sources import ArithmeticSource, HiTomSource, UpstreamSource
 from pipeline.data.acquire import acquire
+from pipeline.data.found import found_stories
 from pipeline.data.generated import arithmetic, pairs, stories
 from pipeline.formats.download import MIRROR_VARIABLE, OFFLINE_VARIABLE
 from pipeline.formats.files import replacing, write_lines
@@ -41,6 +43,8 @@ def main(stage: Stage, key: str) -> None:
                 temporary.mkdir()
                 for purpose in ("train", "validation", "test"):
                     made = stories(source, purpose, getattr(source, purpose))
+                    if purpose == "train" and isinstance(source, HiTomSource) and source.found:
+                        made = chain(made, found_stories(stage.root, source, source.found))
                     rows = (row for questions in made for row in questions)
                     write_lines(temporary / f"{purpose}.jsonl", rows)
                 twins = (row for questions in pairs(source) for row in questions)
