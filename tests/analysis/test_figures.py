@@ -24,6 +24,8 @@ from pipeline.config.study_files import find_study
 from pipeline.evaluate.records import AskedStep
 from tests.conftest import PROJECT, TINY
 
+OF_OTHER_STUDIES = {"orders", "accuracy-against-tokens"}
+
 
 def made(params: Params, folder: Path) -> Results:
     write_results(params, folder)
@@ -60,7 +62,7 @@ def texts(found: Figure) -> list[str]:
 def test_same_numbers_same_bytes_in_words_and_nothing_painted_behind(large: Results) -> None:
     first = draw_all(large)
     assert draw_all(large) == first
-    assert set(FIGURES) - set(first) == {"orders"}
+    assert set(FIGURES) - set(first) == OF_OTHER_STUDIES
     for name, svg in first.items():
         assert svg.startswith('<svg role="img" aria-label="')
         assert "fill: #ffffff" not in svg.partition('id="axes_1"')[0], name
@@ -82,9 +84,12 @@ def test_models_and_combinations(large: Results) -> None:
     assert len(found.axes) == 2 and len(texts(found)) == 2 * 2 * 7
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name != "orders"])
+@pytest.mark.parametrize("name", [name for name in FIGURES if name not in OF_OTHER_STUDIES])
 def test_no_label_lies_over_another_or_beyond_the_edge(large: Results, name: str) -> None:
-    found = figure(large, name)
+    nothing_overlaps(figure(large, name))
+
+
+def nothing_overlaps(found: Figure) -> None:
     canvas = FigureCanvasAgg(found)
     canvas.draw()
     whole = found.bbox
@@ -99,6 +104,18 @@ def test_no_label_lies_over_another_or_beyond_the_edge(large: Results, name: str
         above = legend.get_window_extent()
         assert not any(above.overlaps(axis.bbox) for axis in found.axes)
         assert above.x1 <= whole.x1 + 1
+
+
+def test_programs_stand_beside_trainings_by_the_tokens_they_take(tmp_path: Path) -> None:
+    results = made(expand(find_study(PROJECT, "test-time-or-training")), tmp_path)
+    found = figure(results, "accuracy-against-tokens")
+    nothing_overlaps(found)
+    assert [axis.get_title() for axis in found.axes] == [
+        *("Qwen2.5-3B-Instruct", "Qwen2.5-7B-Instruct")
+    ]
+    for axis in found.axes:
+        marks = [bar.lines[0].get_marker() for bar in axis.containers]  # type: ignore[attr-defined]
+        assert sorted(marks) == ["o"] * 7 + ["s"]
 
 
 def test_orders_trained_by_orders_asked(tmp_path: Path) -> None:
