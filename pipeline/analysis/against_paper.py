@@ -131,23 +131,6 @@ def no_record(params: Params, root: Path) -> str:
     return f"study {name} re-runs no paper{origin}; studies that re-run one: {there}"
 
 
-def unlike_papers(params: Params, root: Path) -> dict[str, list[Compared]]:
-    """The training settings of a study that are not those of the papers that it names.
-
-    For studies that build on papers without re-running one: nobody owes a reason here.
-    """
-    found = {}
-    for name in record_names(root):
-        record = find_record(root, name)
-        if record is not None and record.paper in (params.study.paper or ""):
-            found[record.paper] = [
-                each
-                for each in compare(params, record).of("differs")
-                if (each.where or "").startswith("train.")
-            ]
-    return found
-
-
 def in_words(value: JsonValue) -> str:
     """A value as people write it."""
     match value:

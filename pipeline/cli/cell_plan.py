@@ -16,7 +16,6 @@ from pipeline.analysis.against_paper import (
     against_paper,
     in_words,
     no_record,
-    unlike_papers,
 )
 from pipeline.base.errors import UserError
 from pipeline.cli.output import print_json
@@ -228,10 +227,7 @@ def _say_differences(plan: Plan, params: Params, root: Path) -> None:
     """Print differences of the study from its paper, and of the plan from the local trainer."""
     found = against_paper(params, root)
     _say(_sentence(found.summary() if found else no_record(params, root)))
-    if found is None:
-        for paper, rows in unlike_papers(params, root).items():
-            _say_table(f"training unlike {paper}", rows)
-    else:
+    if found is not None:
         _say_table(f"unlike {found.paper}", found.of("differs"))
         left = (f"{each.what} {in_words(each.here)}" for each in found.of("open"))
         _say(f"not stated there, chosen here: {', '.join(left)}\n")

@@ -18,7 +18,6 @@ from pipeline.analysis.against_paper import (
     compare,
     in_words,
     no_record,
-    unlike_papers,
 )
 from pipeline.analysis.report import write_report
 from pipeline.analysis.samples import Recorded
@@ -179,13 +178,6 @@ def test_a_study_that_re_runs_no_paper() -> None:
     assert against_paper(params, PROJECT) is None
     assert no_record(params, PROJECT).startswith("study mini re-runs no paper; studies that")
     assert "though it builds on arXiv 2504.01698" in no_record(params_of("grid"), PROJECT)
-
-
-def test_training_unlike_papers_that_a_study_builds_on() -> None:
-    found = unlike_papers(params_of("next-scale"), PROJECT)
-    assert list(found) == ["arXiv 2507.15788"]
-    places = {each.where for each in unlike_papers(params_of("grid"), PROJECT)["arXiv 2504.01698"]}
-    assert {"train.rollouts", "train.epochs", "train.reward.preset"} <= places
 
 
 def test_settings_that_cells_do_not_share_are_all_named() -> None:
