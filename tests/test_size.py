@@ -40,12 +40,12 @@ BUDGETS = {
     "pipeline/ops/vllm": 429,
     "pipeline/reward": 279,
     "pipeline/rules": 672,
-    "pipeline/stages": 1818,
+    "pipeline/stages": 1839,
     "pipeline/tasks": 2593,
     "pipeline/tom": 5564,
     "pipeline/train": 2398,
     "scripts": 300,
-    "tests": 36458,
+    "tests": 36478,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

@@ -6,10 +6,12 @@ import json
 import shutil
 import subprocess
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from time import monotonic, sleep
 
+import psutil
 import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
@@ -96,7 +98,9 @@ def test_a_stage_that_takes_long_is_shown_while_it_works_and_as_it_ends(
     assert [(point.step, point.value) for point in points] == [(1, 0.25), (2, 0.5)]
 
 
-def test_a_stage_that_is_killed_is_not_shown_for_ever(root: Path, params: Params) -> None:
+@contextmanager
+def working(root: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A stage that works in a process of its own, shown in MLflow."""
     code = (
         "import os, signal, sys, time\n"
         "from pathlib import Path\n"
@@ -111,10 +115,31 @@ def test_a_stage_that_is_killed_is_not_shown_for_ever(root: Path, params: Params
     stage = subprocess.Popen([sys.executable, "-c", code, KEY], cwd=root)
     try:
         assert until(lambda: shown(root))
+        yield stage
     finally:
         stage.kill()
         stage.wait()
+
+
+def test_a_stage_that_is_killed_is_not_shown_for_ever(root: Path, params: Params) -> None:
+    with working(root):
+        pass
     assert until(lambda: not shown(root))
+    (run,) = runs(prepare(root), "cell")
+    assert run.info.status == "KILLED"
+
+
+def test_a_stage_killed_with_its_follower_is_told_of_by_the_next_sender(
+    root: Path, params: Params
+) -> None:
+    with working(root) as stage:
+        complete(params, root)
+        assert shown(root)  # it works
+        for follower in psutil.Process(stage.pid).children():
+            follower.kill()
+    assert shown(root)
+    complete(params, root)
+    assert not shown(root)
     (run,) = runs(prepare(root), "cell")
     assert run.info.status == "KILLED"
 

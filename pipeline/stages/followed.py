@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from getpass import getuser
 from pathlib import Path
@@ -25,6 +25,7 @@ from pydantic import TypeAdapter
 
 from pipeline.base.errors import UserError, first_line
 from pipeline.base.git import checked_out, git
+from pipeline.base.locks import is_locked, locked
 from pipeline.base.plugins import FOLLOWER
 from pipeline.base.processes import was_stopped
 from pipeline.config.params import Params
@@ -40,6 +41,8 @@ LIVE = "live.jsonl"
 """What a stage has said since it began: when and where that was, then its steps and tags."""
 COMMIT = "mlflow.source.git.commit"
 ENDED = "ended.json"
+WORKING = "working.lock"
+"""Held while a stage works: it stays behind, free, where the stage was killed."""
 _SECONDS_TO_SEND = 60.0
 
 Row = Mapping[str, object]
@@ -91,6 +94,14 @@ def followed(own: CellStage, patience: float = PATIENCE) -> Iterator[StageRun]:
         own: The stage of the cell.
         patience: Seconds until somebody follows it; 0 from the start.
     """
+    with ExitStack() as held:
+        with suppress(BlockingIOError):  # another process is at it
+            held.enter_context(locked(own.logs / WORKING, 0.0))
+        yield held.enter_context(_followed(own, patience))
+
+
+@contextmanager
+def _followed(own: CellStage, patience: float) -> Iterator[StageRun]:
     began, clock, where = time.time(), time.monotonic(), circumstances(own.stage.root)
     run, follower = StageRun(own.logs / LIVE), _Follower(own, patience)
     run.say({"began": began, "circumstances": where}, first=True)
@@ -185,12 +196,28 @@ _ended = TypeAdapter(Ended)
 def read_ended(logs: Path) -> Ended | None:
     """How a stage ended; None where nothing is known. A damaged log stops nothing."""
     path = logs / ENDED
+    if (killed := _killed(logs)) is not None:
+        return killed
     try:
         return _ended.validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValueError):
         log.warning("%s is damaged; MLflow is not told how long the stage took", path)
+        return None
+
+
+def _killed(logs: Path) -> Ended | None:
+    """The end of a stage that could not say so; None of one that did, or works."""
+    live = logs / LIVE
+    if not (logs / WORKING).is_file() or is_locked(logs / WORKING):
+        return None
+    try:
+        with live.open(encoding="utf-8") as lines:
+            begun = json.loads(next(lines))
+        began = float(begun["began"])
+        return Ended("KILLED", began, live.stat().st_mtime - began, begun["circumstances"])
+    except (OSError, ValueError, KeyError, StopIteration):
         return None
 
 
