@@ -119,6 +119,7 @@ class Stored(Record):
         standings: What cells and rules score over seeds.
         training: What pays on each training set.
         columns: What learned rules score on columns that no rule solves, halves of one together.
+        test_time: What prompt programs and trainings get right, beside tokens.
         chained: What each training changed that starts from another cell's weights.
         stalled: Cells that stopped learning: from which step on, and the share of right answers.
     """
@@ -137,6 +138,7 @@ class Stored(Record):
     standings: list[Standing]
     training: dict[str, TrainingSet]
     columns: dict[str, Learned] = Field(default={})
+    test_time: list[Line] = Field(default_factory=list, exclude_if=lambda found: not found)
     chained: list[Line] = Field(default_factory=list, exclude_if=lambda found: not found)
     stalled: dict[str, tuple[int, float]] = Field(
         default_factory=dict, exclude_if=lambda found: not found
@@ -176,6 +178,7 @@ def stored(root: Path, study: str) -> Stored:
         standings=report.standings,
         training=dict(_training_sets(root, params)),
         columns=dict(_columns(root / "data" / study / "suite", params)),
+        test_time=report.test_time,
         chained=report.steps,
         stalled=dict(_stalled(root / "runs" / study, params)),
     )

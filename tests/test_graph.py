@@ -43,8 +43,8 @@ EDITS: dict[str, tuple[str, str, str, set[str]]] = {
         "pipeline/tom/trace.py",
         "def write_trace",
         "_UNUSED = 1\n\n\ndef write_trace",
-        # It writes traces, which may also be what a dataset holds to be imitated.
-        {"acquire@hi_tom_style", "acquire@arithmetic", "dataset@hi", "base@nano"},
+        # It writes traces, which may also be what a dataset or the suite holds to be shown.
+        {"acquire@hi_tom_style", "acquire@arithmetic", "dataset@hi", "base@nano", "suite"},
     ),
     "a line of the trainer": (
         "pipeline/train/losses.py",

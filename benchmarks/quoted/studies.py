@@ -15,6 +15,7 @@ from pipeline.analysis.results import Row
 from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate
 from pipeline.analysis.steps import STEPS
 from pipeline.analysis.table import notes_on, table_of
+from pipeline.analysis.ways import WAYS
 from pipeline.evaluate.records import PAIR_ACCURACY
 from pipeline.evaluate.statistics import LEVEL
 from pipeline.formats.foreign import markdown_table
@@ -276,6 +277,12 @@ def _steps(found: Stored, group: str) -> list[list[float]]:
         ]
         for column in TELLING
     ]
+
+
+def test_time(found: Stored) -> str:
+    """What prompt programs and trainings get right; profiles are in the report."""
+    rows = (WAYS.texts(line)[:-1] for line in found.test_time)
+    return markdown_table(WAYS.headings[:-1], rows, WAYS.numbers)
 
 
 def by_chance(found: Stored) -> str:

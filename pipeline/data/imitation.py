@@ -49,6 +49,15 @@ def with_responses(examples: Sequence[Example], kinds: Sequence[Imitated]) -> li
     ]
 
 
+def demonstrated(examples: Sequence[Example]) -> list[Example]:
+    """Examples with a response to show: gold, after true reasoning where there is any."""
+    return [
+        replace(e, meta={**e.meta, **_fields({"traces": made})})
+        for e in examples
+        if (made := _response(e, "traces") or _response(e, "answers"))
+    ]
+
+
 def _fields(written: Mapping[Imitated, tuple[str, str]]) -> dict[str, Any]:
     given = {kind: given for kind, (given, _) in written.items() if given}
     responses = {kind: response for kind, (_, response) in written.items()}

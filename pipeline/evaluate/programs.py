@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from pipeline.config import programs as config
-from pipeline.data.imitation import gold_trace
 from pipeline.data.messages import Messages
 from pipeline.data.prompt import is_prefilled
 from pipeline.engine.sampling import Sampling
@@ -70,7 +69,7 @@ def few_shot(shots: Sequence[Example], prompt: str) -> Program:
     """Questions with true reasoning and gold answers go before, as earlier turns of the chat.
 
     Args:
-        shots: The questions.
+        shots: The questions, as :func:`pipeline.data.imitation.demonstrated` gives them.
         prompt: Name of the prompt style.
     """
 
@@ -89,9 +88,10 @@ def few_shot(shots: Sequence[Example], prompt: str) -> Program:
 
 
 def _answered(shot: Example, prompt: str) -> str:
-    thought = gold_trace(shot) or ""
+    response: str = shot.meta["imitated"]["traces"]
     if is_prefilled(prompt):
-        return f"{PREFILL} {thought}{THINK_END}<answer> {shot.answer}</answer>"
+        return f"{PREFILL}{response}"
+    thought = response.partition(THINK_END)[0].strip()
     return json.dumps({"thinking": thought, "answer": shot.answer})
 
 

@@ -20,6 +20,9 @@ from pipeline.formats.leftovers import remove_leftovers_of
 from pipeline.formats.weights import WeightsFolder
 from pipeline.stages.expanded import Reader, shared
 
+DEMONSTRATIONS = "demonstrations.parquet"
+"""The file of the suite with questions whose answers prompt programs may know."""
+
 
 @dataclass(frozen=True)
 class Stage:

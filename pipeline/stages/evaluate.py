@@ -22,7 +22,7 @@ from pipeline.evaluate.trying import attempt, plan
 from pipeline.evaluate.verifiers import by_beliefs, learned
 from pipeline.formats.files import remove
 from pipeline.model.manifest import Manifest
-from pipeline.stages.common import CellStage, Stage, run
+from pipeline.stages.common import DEMONSTRATIONS, CellStage, Stage, run
 from pipeline.stages.expanded import of_cell
 from pipeline.stages.followed import PATIENCE, followed
 from pipeline.stages.prompts import frame_of
@@ -37,7 +37,6 @@ from pipeline.stages.scoring import (
     write_scores,
     write_timing,
 )
-from pipeline.stages.suite import DEMONSTRATIONS
 from pipeline.tasks.example import Example
 
 TRIED = "tried.json"

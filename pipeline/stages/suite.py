@@ -9,12 +9,11 @@ from __future__ import annotations
 from pipeline.base.errors import UserError
 from pipeline.data.build import select
 from pipeline.data.codec import write_examples
+from pipeline.data.imitation import demonstrated
 from pipeline.formats.files import replacing, write_json
-from pipeline.stages.common import Stage, run
+from pipeline.stages.common import DEMONSTRATIONS, Stage, run
 from pipeline.stages.sources import write_rules
 from pipeline.tasks.example import Example
-
-DEMONSTRATIONS = "demonstrations.parquet"
 
 
 def main(stage: Stage) -> None:
@@ -29,7 +28,7 @@ def main(stage: Stage) -> None:
             write_examples(temporary / f"{name}.parquet", examples)
             print(f"suite {name}: {len(examples)} examples of task {column.task}")
         if (shown := stage.params.suite.demonstrations) is not None:
-            demonstrations = _apart(select(stage.raw, shown, seed=0), told)
+            demonstrations = demonstrated(_apart(select(stage.raw, shown, seed=0), told))
             write_examples(temporary / DEMONSTRATIONS, demonstrations)
         tasks = {column.task for column in stage.params.suite.columns.values()}
         write_rules(stage, "suite", tasks, temporary)

@@ -13,7 +13,7 @@ import pytest
 from pipeline.config import programs as config
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
-from pipeline.data.imitation import gold_trace
+from pipeline.data.imitation import demonstrated, gold_trace
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.programs import Program, best, few_shot, recursion, sim_tom, vote
@@ -178,7 +178,7 @@ def test_perspectives_multiply_their_rates(order: int) -> None:
 
 
 def test_shots_are_earlier_turns_with_their_gold_answers() -> None:
-    shots = drawn("train", 3)
+    shots = demonstrated(drawn("train", 3))
 
     def learns(example: Example, prompt: Prompt, random: Random) -> str:
         roles = [each["role"] for each in prompt.messages]
