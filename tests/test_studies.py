@@ -89,7 +89,8 @@ def test_every_study_of_a_paper_or_of_recounts_tries_the_reasoning_of_its_models
     of_papers = {name for name in STUDIES if re_runs_a_paper(find_study(PROJECT, name).paper)}
     for name in recounting | of_papers:
         cells = expand(find_study(PROJECT, name)).cells.values()
-        assert min(cell.evaluate.tried for cell in cells) >= 60, name
+        asked = [cell.evaluate for cell in cells if not cell.evaluate.programs]
+        assert min(each.tried for each in asked) >= 60, name
 
 
 def test_a_preset_is_lenient_where_a_reason_is_asked_for() -> None:
