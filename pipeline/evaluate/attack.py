@@ -30,7 +30,7 @@ from pipeline.tom.structure import structure_id
 ORDERS = (1, 2)
 TASK = "hi_tom_style"
 _ROUND, _CHILDREN = 64, 4  # stories gone on with at a time, ways to go on
-_SPARE = 3  # times as many questions are looked for, of which rules solve some
+_SPARE = 3  # times as many questions are looked for at first, of which rules solve some
 
 Target = Callable[[Sequence[Example]], Sequence[tuple[bool, str | None]]]
 """What a model makes of questions: whether its answer is right, and the answer."""
@@ -107,7 +107,8 @@ def attack(
     """
     search = _Search(source, Random(f"attack:{seed}"))
     found, asked, right = list[Found](), 0, 0
-    while asked < budget and len(found) < _SPARE * wanted and search.waiting:
+    kept, enough = tuple[Found, ...](), _SPARE * wanted
+    while asked < budget and search.waiting:
         children = search.grown()
         put = [(node, e) for node in children for e in search.questions(node)][: budget - asked]
         answers = target([example for _, example in put])
@@ -120,19 +121,27 @@ def attack(
                 found.append(Found(example, len(node.events), said))
         search.keep(children, of_node)
         report(asked)
-    kept = _held(found, wanted, Random(f"attack:held:{seed}"))
+        if len(found) >= enough:
+            kept, enough = _held(found, wanted, seed), 2 * len(found)
+            if len(kept) == wanted:
+                break
+    if len(kept) < wanted:
+        kept = _held(found, wanted, seed)
     return Attacked(asked, right, len(found), kept, best_share([each.example for each in kept]))
 
 
-def _held(found: Sequence[Found], wanted: int, random: Random) -> tuple[Found, ...]:
+def _held(found: Sequence[Found], wanted: int, seed: int) -> tuple[Found, ...]:
     """The shortest stories among those questions that no rule solves."""
+    random = Random(f"attack:held:{seed}")
     by_id = {each.example.id: each for each in found}
-    examples = [each.example for each in by_id.values()]
-    hard = hard_ones(examples, [example.order for example in examples], random)
+    hard = _hard([each.example for each in by_id.values()], random)
     shortest = sorted((by_id[e.id] for e in hard), key=lambda each: (each.events, each.example.id))
-    again = [each.example for each in shortest[:wanted]]
-    left = {e.id for e in hard_ones(again, [e.order for e in again], random)}
+    left = {example.id for example in _hard([e.example for e in shortest[:wanted]], random)}
     return tuple(each for each in shortest[:wanted] if each.example.id in left)
+
+
+def _hard(examples: Sequence[Example], random: Random) -> list[Example]:
+    return hard_ones(examples, [example.order for example in examples], random)
 
 
 class _Search:
