@@ -25,7 +25,7 @@ BUDGETS = {
     "pipeline/config": 1829,
     "pipeline/data": 1723,
     "pipeline/engine": 1739,
-    "pipeline/evaluate": 2551,
+    "pipeline/evaluate": 2558,
     "pipeline/formats": 1013,
     "pipeline/judge": 2016,
     "pipeline/model": 873,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5564,
     "pipeline/train": 2398,
     "scripts": 300,
-    "tests": 36478,
+    "tests": 36479,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
