@@ -5,7 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.config.params import Params
-from pipeline.stages import acquire, dataset, sources
+from pipeline.stages import (
+    acquire,
+    audit,
+    base,
+    dataset,
+    evaluate,
+    judge,
+    report,
+    sources,
+    suite,
+    train,
+)
 from pipeline.stages.common import Stage
 
 
@@ -16,3 +27,16 @@ def make_data(root: Path, params: Params) -> None:
     sources.main(Stage("sources", root, params))
     for key in params.dataset:
         dataset.main(Stage("dataset", root, params), key)
+
+
+def run_everything(root: Path, params: Params) -> None:
+    """Run every stage, from the data to the report."""
+    make_data(root, params)
+    suite.main(Stage("suite", root, params))
+    audit.main(Stage("audit", root, params))
+    base.main(Stage("base", root, params), "nano")
+    for key in params.cells:
+        train.main(Stage("train", root, params), key)
+        evaluate.main(Stage("evaluate", root, params), key)
+        judge.main(Stage("judge", root, params), key)
+    report.main(Stage("report", root, params))

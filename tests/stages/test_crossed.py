@@ -21,19 +21,10 @@ from pipeline.config.params_file import params_text
 from pipeline.config.study_files import find_study
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.model.manifest import Manifest
-from pipeline.stages import (
-    audit,
-    base,
-    evaluate,
-    judge,
-    report,
-    suite,
-    train,
-)
 from pipeline.stages.checkpoint import checkpoint_answers
 from pipeline.stages.common import Stage
 from tests.conftest import PROJECT, edited, shrink
-from tests.stages.made import make_data
+from tests.stages.made import run_everything
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +38,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Params]:
         study["base"]["models"]["nano"]["warm_start"]["steps"] = 60
     params = expand(find_study(root, "mini"))
     (root / "params.yaml").write_text(params_text(find_study(root, "mini")))
-    make_data(root, params)
-    suite.main(Stage("suite", root, params))
-    audit.main(Stage("audit", root, params))
-    base.main(Stage("base", root, params), "nano")
-    for key in params.cells:
-        train.main(Stage("train", root, params), key)
-        evaluate.main(Stage("evaluate", root, params), key)
-        judge.main(Stage("judge", root, params), key)
-    report.main(Stage("report", root, params))
+    run_everything(root, params)
     return root, params
 
 

@@ -15,10 +15,10 @@ from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.params_file import params_text
 from pipeline.config.study_files import find_study
-from pipeline.stages import audit, base, evaluate, judge, report, suite, train
+from pipeline.stages import suite
 from pipeline.stages.common import Stage
 from tests.conftest import PROJECT, edited, shrink
-from tests.stages.made import make_data
+from tests.stages.made import make_data, run_everything
 
 PROGRAMS = {
     "shots": {"kind": "few-shot", "shots": 2},
@@ -45,15 +45,7 @@ def root(tmp_path: Path) -> Path:
 def test_programs_are_cells_beside_training(root: Path) -> None:
     params = expand(find_study(root, "mini"))
     (root / "params.yaml").write_text(params_text(find_study(root, "mini")))
-    make_data(root, params)
-    suite.main(Stage("suite", root, params))
-    audit.main(Stage("audit", root, params))
-    base.main(Stage("base", root, params), "nano")
-    for key in params.cells:
-        train.main(Stage("train", root, params), key)
-        evaluate.main(Stage("evaluate", root, params), key)
-        judge.main(Stage("judge", root, params), key)
-    report.main(Stage("report", root, params))
+    run_everything(root, params)
 
     tokens = {key: tokens_of(root, params, key) for key in params.cells}
     assert tokens["nano-base-vote"] > 2 * tokens["nano-base"]
