@@ -107,7 +107,7 @@ def attack(
     """
     search = _Search(source, Random(f"attack:{seed}"))
     found, asked, right = list[Found](), 0, 0
-    kept, enough = tuple[Found, ...](), _SPARE * wanted
+    kept, held, enough = tuple[Found, ...](), 0, _SPARE * wanted
     while asked < budget and search.waiting:
         children = search.grown()
         put = [(node, e) for node in children for e in search.questions(node)][: budget - asked]
@@ -122,10 +122,10 @@ def attack(
         search.keep(children, of_node)
         report(asked)
         if len(found) >= enough:
-            kept, enough = _held(found, wanted, seed), 2 * len(found)
+            kept, held, enough = _held(found, wanted, seed), len(found), 2 * len(found)
             if len(kept) == wanted:
                 break
-    if len(kept) < wanted:
+    if len(kept) < wanted and held < len(found):  # fits take minutes where much was found
         kept = _held(found, wanted, seed)
     return Attacked(asked, right, len(found), kept, best_share([each.example for each in kept]))
 
