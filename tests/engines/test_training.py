@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import sqlite3
 from pathlib import Path
@@ -44,6 +45,7 @@ DRIFT = {
     *("rollout_probs_diff_mean", "rollout_probs_diff_max", "rollout_probs_diff_std"),
     *("rollout_probs_correlation", "rollout_kl"),
 }
+VERIFIED = r"step (\d+) merged and kept: log-probabilities within"
 WATCHED = {
     *("rollout_seconds", "old_log_prob_seconds", "reference_seconds", "actor_seconds"),
     *("weights_seconds", "tokens_per_second", "mfu", "peak_memory_bytes"),
@@ -223,11 +225,15 @@ def test_a_cancelled_imitation_leaves_nothing_and_goes_on(
     imitated: tuple[Path, str],
 ) -> None:
     checkout, shown = imitated
-    assert 0 < int(shown.rpartition("goes on after step ")[2].split()[0]) < SFT_STEPS
+    _, _, after = shown.rpartition("goes on after step ")
+    done = int(after.split()[0])
+    assert 0 < done < SFT_STEPS
     stored = manifest(checkout, SFT)["checkpoints"]
     assert stored["best"] == stored["last"] and stored["last"]["step"] == SFT_STEPS
     assert kept_steps(checkout, SFT) == list(range(1, SFT_STEPS + 1))
-    assert shown.count("log-probabilities within") >= SFT_STEPS
+    # What a job prints just before it is cancelled may be lost: these are of the one that ended.
+    verified = {int(step) for step in re.findall(VERIFIED, after)}
+    assert verified >= set(range(done + 1, SFT_STEPS + 1))
 
 
 def accuracy(checkout: Path, folder: Path) -> float:
