@@ -46,6 +46,7 @@ from pipeline.model.manifest import Manifest, StoredModel
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade
+from pipeline.train.kept_rollouts import TABLE, write_rollouts
 from pipeline.train.schedule import Schedule
 
 Accuracy = Callable[[str, Cell, str], float]
@@ -158,6 +159,7 @@ def _write_cell(
             use=cell.train.checkpoint,
             checkpoints={"best": stored, "last": stored},
         ).write(folder / "train" / "checkpoints.json")
+        write_rollouts(None, folder / "train" / TABLE)
 
 
 def _write_answers(

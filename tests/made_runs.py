@@ -10,6 +10,7 @@ from pipeline.config.params import Params, TrainedCell
 from pipeline.evaluate.records import Evaluation
 from pipeline.formats.files import write_json, write_lines, write_text
 from pipeline.model.manifest import Manifest, StoredModel
+from pipeline.train.kept_rollouts import TABLE, write_rollouts
 from tests.analysis.made import scores
 
 ACCURACY = {"nano-base": 0.25, "nano-hi": 0.75, "micro-base": 0.5, "micro-hi": 0.5}
@@ -37,6 +38,7 @@ def write_cell(params: Params, root: Path, key: str) -> None:
         base = {"base": StoredModel(step=0, digest=digest)}
         manifest = Manifest(model=cell.model, use="base", checkpoints=base)
     manifest.write(folder / "train" / "checkpoints.json")
+    write_rollouts(None, folder / "train" / TABLE)
     write_json(folder / "train" / "config.json", {"cell": key})
     found = dict.fromkeys(params.suite.columns, scores(ACCURACY[key]))
     Evaluation(engine="hf", prompt="compact", libraries={}, tasks=found).write(

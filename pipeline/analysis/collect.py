@@ -19,17 +19,18 @@ from pipeline.data.origin import BaseShown, StudyOrigins
 from pipeline.evaluate.records import Evaluation
 from pipeline.formats.records import RecordOfModel, refuse_foreign
 from pipeline.judge.columns import judged_together
-from pipeline.judge.recorded import read_suite
+from pipeline.judge.recorded import read_suite, read_table
 from pipeline.judge.records import Verdicts
 from pipeline.tasks.example import Example
 from pipeline.train.contract import read_training
+from pipeline.train.kept_rollouts import COLUMNS, TABLE
 
 _OfModel = TypeVar("_OfModel", bound=RecordOfModel)
 _WRITTEN = (
     *("evaluate/metrics.json", "evaluate/grades.parquet", "evaluate/responses.parquet"),
     "judge/verdicts.json",
 )
-_WRITTEN_IN_TRAINING = ("train/metrics.jsonl", "train/checkpoints.json")
+_WRITTEN_IN_TRAINING = ("train/metrics.jsonl", "train/checkpoints.json", f"train/{TABLE}")
 
 
 def lacking(params: Params, root: Path) -> list[str]:
@@ -142,8 +143,13 @@ def _cell_result(
     if not isinstance(cell, TrainedCell):
         return result
     curve, manifest = read_training(folder / "train", cell.model, f"train@{key}")
-    more = {"curve": curve, "checkpoints": manifest.checkpoints, "along": found.along}
-    return TrainedResult(**(vars(result) | more))
+    return TrainedResult(
+        **vars(result),
+        curve=curve,
+        checkpoints=manifest.checkpoints,
+        along=found.along,
+        rollouts=read_table(folder / "train" / TABLE, tuple(COLUMNS), f"train@{key}"),
+    )
 
 
 def _there(path: Path, made_by: str) -> Path:

@@ -17,6 +17,7 @@ from pipeline.analysis.looks import SHAPES, looks
 from pipeline.analysis.packed import PARTS
 from pipeline.analysis.published import HEADINGS as PUBLISHED_HEADINGS
 from pipeline.analysis.results import Results
+from pipeline.analysis.rollouts import SAMPLED
 from pipeline.analysis.run_links import run_link
 from pipeline.analysis.seeds import change_texts, standing_texts
 from pipeline.analysis.square import SQUARE
@@ -110,6 +111,7 @@ def render(
         square_table=SQUARE,
         test_time=report.test_time,
         test_time_table=WAYS,
+        sampled_table=SAMPLED,
         details=tables,
         figures=list(_shown(figures)),
         has_curves=any(result.curve for result in results.trained()),

@@ -13,6 +13,7 @@ from pipeline.analysis.packed import PARTS, Marked, packed, packed_tables, write
 from pipeline.analysis.page import render
 from pipeline.analysis.published import published_markdown
 from pipeline.analysis.results import Results
+from pipeline.analysis.rollouts import SAMPLED
 from pipeline.analysis.samples import Recorded, every_sample
 from pipeline.analysis.seeds import seeds_markdown
 from pipeline.analysis.steps import STEPS
@@ -82,6 +83,7 @@ def _markdown(results: Results, report: StudySummary) -> str:
         "Test time or training": WAYS.markdown(report.test_time),
         "Step by step": STEPS.markdown(report.steps),
         "Along the training": curves_markdown(report.along),
+        "What trainings sampled": SAMPLED.markdown(report.sampled),
         "Against the published results": published_markdown(report.published),
         "Claims": ledger_markdown(report.ledger),
         "What the numbers say": findings,

@@ -31,6 +31,7 @@ from pipeline.formats.records import Figures, Record
 from pipeline.judge.records import TaskVerdict
 from pipeline.model.manifest import Role, StoredModel
 from pipeline.train.collapse import Collapse, find_collapse
+from pipeline.train.kept_rollouts import table_of
 
 
 class MissingCell(Record):
@@ -95,12 +96,14 @@ class TrainedResult(CellResult):
         curve: Rows of ``metrics.jsonl``, the base model first.
         checkpoints: Its weights by role.
         along: What the weights of every step that was kept answer to some questions.
+        rollouts: What was kept of its rollouts, see :mod:`pipeline.train.kept_rollouts`.
     """
 
     cell: TrainedCell
     curve: list[Figures]
     checkpoints: dict[Role, StoredModel]
     along: tuple[AskedStep, ...] = ()
+    rollouts: pd.DataFrame = field(default_factory=table_of)
 
     @property
     def collapse(self) -> Collapse | None:

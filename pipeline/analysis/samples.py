@@ -9,6 +9,8 @@ from pathlib import Path
 
 from pipeline.analysis.provenance import provenance
 from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.rollouts import sampled
+from pipeline.analysis.tables import Line
 from pipeline.config.params import Cell
 from pipeline.data.original import ORIGINAL, Frame
 from pipeline.data.prompt import is_prefilled, maker
@@ -67,6 +69,7 @@ class Recorded:
         prompts: How each cell was asked, see :func:`asked_how`.
         provenance: What it was made from.
         runs: The folder of the cells' results.
+        sampled: What trainings sampled, see :data:`pipeline.analysis.rollouts.SAMPLED`.
     """
 
     items: Mapping[str, Mapping[str, Sequence[Item]]]
@@ -74,6 +77,7 @@ class Recorded:
     prompts: Mapping[str, str] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
     runs: Path = Path()
+    sampled: Sequence[Line] = ()
 
 
 def read_recorded(
@@ -108,6 +112,7 @@ def read_recorded(
         prompts={key: asked_how(r.cell, frames or {}) for key, r in results.cells.items()},
         provenance=provenance(results, root),
         runs=runs,
+        sampled=sampled(results, root),
     )
 
 

@@ -37,6 +37,7 @@ class StudySummary(Record):
         test_time: What trained cells and prompt programs get right, beside the tokens of an answer.
         steps: What each training of a chain changed, beside all of them together.
         along: Accuracy on each column along each training whose steps were asked.
+        sampled: What each training sampled, early beside late.
         verdicts: What the answers of each cell follow, and what its reasoning is.
         signatures: Every signature that was looked for, in responses and in training.
         findings: What the numbers say, in sentences.
@@ -56,6 +57,7 @@ class StudySummary(Record):
     test_time: list[Line] = Field(default_factory=list, exclude_if=lambda found: not found)
     steps: list[Line] = Field(default_factory=list, exclude_if=lambda found: not found)
     along: list[ColumnCurve] = Field(default_factory=list, exclude_if=lambda found: not found)
+    sampled: list[Line] = Field(default_factory=list, exclude_if=lambda found: not found)
     verdicts: list[CellVerdict]
     signatures: list[CellSignature]
     findings: list[str]
@@ -81,6 +83,7 @@ def summarise(results: Results, recorded: Recorded) -> StudySummary:
         test_time=ways_compared(results),
         steps=steps(results),
         along=along,
+        sampled=list(recorded.sampled),
         verdicts=verdicts,
         signatures=signatures,
         findings=[*findings(results, signatures), *curve_findings(along)],

@@ -18,6 +18,7 @@ from pipeline.stages.followed import PATIENCE, StageRun, followed
 from pipeline.stages.resume import StateOf, begin, leave, read_options
 from pipeline.stages.training import Training, TrainingConfig, prepare, start_of
 from pipeline.train.contract import History, Outcome
+from pipeline.train.kept_rollouts import TABLE, write_rollouts
 
 log = logging.getLogger(__name__)
 
@@ -41,14 +42,15 @@ def main(stage: Stage, key: str, *options: str) -> None:
         own.weights.keep_only([own.weights.share(start, manifest.used.digest)])
     else:
         own.weights.keep_none(NO_WEIGHTS)
-    _write(own, TrainingConfig(cell=cell, libraries={}), History())
+    _write(own, TrainingConfig(cell=cell, libraries={}), History(), None)
     with replacing(own.checkpoints) as temporary:
         shutil.copy(stage.root / cell.base, temporary)
 
 
-def _write(own: CellStage, config: TrainingConfig, history: History) -> None:
+def _write(own: CellStage, config: TrainingConfig, history: History, work: Path | None) -> None:
     config.write(own.results / "config.json")
     write_lines(own.results / "metrics.jsonl", history.rows())
+    write_rollouts(work, own.results / TABLE)
     write_lines(own.logs / "timing.jsonl", history.timing_rows())
 
 
@@ -62,7 +64,7 @@ def _train(
     outcome = _followed(training, own.title, shown)
     own.weights.keep_only([each.digest for each in outcome.models])
     config = TrainingConfig(cell=cell, libraries=outcome.libraries, start=start)
-    _write(own, config, outcome.history)
+    _write(own, config, outcome.history, training.work)
     Manifest(
         model=cell.model,
         use=cell.train.checkpoint,

@@ -30,6 +30,7 @@ from pipeline.train.critic import make_critic
 from pipeline.train.data import TokenisedRow, batches
 from pipeline.train.experience import ExperienceSource
 from pipeline.train.kept import KeptSteps
+from pipeline.train.kept_rollouts import RolloutLog, kept_of
 from pipeline.train.learner import Learner
 from pipeline.train.lora import LoraLearner
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
@@ -83,12 +84,13 @@ class LocalTrainer:
         check_fit(self.policy.config, self.tokenizer, self.train, self.validation, self.recipe)
         self._prepare()
         self.history = self._state.restore(self._fitted)
+        self._rollouts.keep_until(self.history.last.step if self.history.steps else 0)
         with self._stopping:
             try:
                 self._train()
             except Leave:
                 if not self._stopping.changing:
-                    self._state.save(self.history)
+                    self._save()
                 raise self._interrupted() from None
         return self.history
 
@@ -96,8 +98,10 @@ class LocalTrainer:
         return [] if self.kept is None else self._schedule.keeps(self.history.last.step)
 
     def _fitted(self, history: History) -> History:
-        """A history that this run can resume; empty if kept weights are missing."""
+        """A history that this run can resume; empty if kept weights or rollouts are missing."""
         found = self._schedule.of_this_length(history)
+        if found.steps and self.algorithm.samples and self._rollouts.last < found.last.step:
+            return History()
         if self.kept is None or not found.steps:
             return found
         before = self._schedule.keeps(found.last.step)[:-1]  # the last one is kept again
@@ -131,6 +135,7 @@ class LocalTrainer:
             judge, recipe.max_new_tokens, recipe.precision, self._source.recording
         )
         self._state = RunState(self.work, learners)
+        self._rollouts = RolloutLog(self.work)
         self._stopping = Stopping(self.policy, policy.optimizer, self.should_stop)
 
     def _reference(self, device: torch.device) -> PreTrainedModel | None:
@@ -185,6 +190,8 @@ class LocalTrainer:
                 "peak_memory_bytes": peak_memory(self.policy.device),
             }
             metrics = self._metrics(step, rollouts, statistics) | experience.metrics
+            if self.algorithm.samples:
+                self._rollouts.add(kept_of(step, rollouts))
             self._add(Step(step=step, metrics=metrics, timing=timing, at=time.time()))
             self._stopping.step_done()
             if step % _STEPS_WITH_KEPT_MEMORY == 0:
@@ -248,9 +255,13 @@ class LocalTrainer:
         """Write a checkpoint if due; raise Interrupted if a stop is asked for before the end."""
         stopping, over = self.should_stop(), step == self._schedule.total
         if over or stopping or self._schedule.saves(step):
-            self._state.save(self.history)
+            self._save()
         if stopping and not over:
             raise self._interrupted()
+
+    def _save(self) -> None:
+        self._rollouts.sync()
+        self._state.save(self.history)
 
     def _interrupted(self) -> Interrupted:
         done, total = self._state.saved, self._schedule.total

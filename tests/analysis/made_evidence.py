@@ -16,6 +16,7 @@ from pipeline.evaluate.statistics import Estimate, share
 from pipeline.formats.records import Figures
 from pipeline.judge.items import Item, items_of
 from pipeline.tasks.example import Example
+from pipeline.train.kept_rollouts import KeptRollout, table_of
 from tests.analysis.made import grades
 
 QUESTIONS = 1200
@@ -151,6 +152,34 @@ def saying(responses: Mapping[Who, str], *golds: str) -> Evidence:
     """Models that answer the same to everything, or the gold answers, whatever these are."""
     found = {who: items(said, golds) if golds else items(said) for who, said in responses.items()}
     return evidence({who: asked({}, said={"hi_tom": each}) for who, each in found.items()})
+
+
+def sampling(
+    whose: Iterable[Who], first: str = "so", last: str = "so", longer: float = 1.0
+) -> Evidence:
+    """Models by what they sample: early and late, and right by how much longer than wrong."""
+    found = rollouts(first, last, longer)
+    return evidence({who: asked({}, rollouts=found) for who in whose})
+
+
+def rollouts(first: str, last: str, longer: float) -> pd.DataFrame:
+    """Two completions of eight prompts in each of thirty steps, one of them right."""
+    return table_of(
+        [
+            KeptRollout(
+                step=step,
+                id=f"{step % 3} {prompt}",
+                tokens=round((100 + prompt) * (longer if right else 1)),
+                finished=True,
+                right=right,
+                reward=float(right),
+                response=first if step <= 15 else last,
+            )
+            for step in range(1, 31)
+            for prompt in range(8)
+            for right in (True, False)
+        ]
+    )
 
 
 def both(one: Evidence, other: Evidence) -> Evidence:

@@ -63,6 +63,8 @@ from tests.analysis.made_evidence import (
     items,
     lengths,
     levels,
+    rollouts,
+    sampling,
     saying,
     share_of,
     shifted,
@@ -227,6 +229,14 @@ def of_study_1() -> dict[str, Sides]:
         "tom-rl/no-aha": (
             saying(dict.fromkeys(LARGER, "So it is.")),
             saying(dict.fromkeys(LARGER, "Wait, let me verify.")),
+        ),
+        "tom-rl/reflection-fades": (
+            sampling(LARGER, first="Wait, the hat moved."),
+            sampling(LARGER, last="Hmm, let me verify."),
+        ),
+        "tom-rl/longer-is-better": (
+            sampling(ALL, longer=1.3),
+            sampling(ALL, longer=0.8),
         ),
         "tom-rl/belief-tracking": (
             verdicts(dict.fromkeys(LARGER, GOOD)),
@@ -469,6 +479,7 @@ def phantom(params: Params) -> Evidence:
         said={"hi_tom": items("<answer>red_box</answer>")} if "hi_tom" in columns else {},
         curve=curve,
         along=dict.fromkeys(tasks, asked_along([0.5] * 4)) if keeps else {},
+        rollouts=rollouts("Wait.", "So.", 1.1),
     )
     rules = dict.fromkeys(columns, Rule(0.5, 0.2, 600))
     runs = {who: [_asked_as(params, cell, asked_model)] for who, cell in cells.items()}

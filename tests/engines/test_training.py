@@ -39,6 +39,7 @@ from tests.engines.conftest import (
     own_checkout,
     saved_steps,
 )
+from tests.train.regraded import check_kept
 
 pytestmark = pytest.mark.chain
 DRIFT = {
@@ -204,6 +205,11 @@ def test_the_stored_weights_are_float32_in_hugging_face_layout(grpo: tuple[Path,
     model, tokenizer = load_model(last)
     assert len(tokenizer) <= model.config.vocab_size
     assert shown.count("log-probabilities within") >= 1
+
+
+def test_rollouts_of_every_step_are_kept(grpo: tuple[Path, str]) -> None:
+    train = grpo[0] / "runs/mini" / GRPO / "train"
+    check_kept(train, grpo[0] / "data/mini/combos/hi/train.parquet", STEPS, each=16, group=4)
 
 
 def test_nothing_is_left_of_the_working_state(grpo: tuple[Path, str]) -> None:

@@ -19,6 +19,7 @@ from pipeline.evaluate.statistics import Estimate
 from pipeline.formats.records import Figures
 from pipeline.judge.items import Item
 from pipeline.judge.reasoning import ENOUGH_TRUE, MAJORITY
+from pipeline.train.kept_rollouts import table_of
 
 TRAINED, OTHERS = "trained columns", "other columns"
 """Topics that differ by what a model was trained on."""
@@ -117,6 +118,7 @@ class AskedModel:
         judged: Verdicts by topic.
         said: What was answered to the questions of some topics.
         curve: How its training went, the base model first.
+        rollouts: What is kept of those of its training.
         along: Answers along its training, by column, where its steps were asked.
         prompt: The prompt that it was asked with; empty where that is not known.
     """
@@ -127,6 +129,7 @@ class AskedModel:
     judged: Mapping[str, TopicVerdict] = field(default_factory=dict)
     said: Mapping[str, Sequence[Item]] = field(default_factory=dict)
     curve: Sequence[Figures] = ()
+    rollouts: pd.DataFrame = field(default_factory=table_of)
     along: Mapping[str, AskedAlong] = field(default_factory=dict)
     prompt: str = ""
 

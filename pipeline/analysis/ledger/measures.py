@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,6 +36,7 @@ from pipeline.analysis.ledger.evidence import (
     columns_of,
     said,
 )
+from pipeline.analysis.rollouts import REFLECTS, longer_if_right, thirds
 from pipeline.evaluate import statistics
 from pipeline.evaluate.statistics import Estimate
 from pipeline.judge.items import Item
@@ -44,13 +44,6 @@ from pipeline.judge.recounts import recounted, without
 from pipeline.reward.fidelity import case_of, claims_about
 from pipeline.rules.listed import chosen_elsewhere
 from pipeline.rules.reading import read_all
-
-REFLECTS = re.compile(
-    r"\b(?:wait\b|hmm+\b|aha\b|on second thoughts?\b|i made a mistake|"
-    r"re-?(?:check|think|consider|evaluate)\b|double-check|let(?:'s| me|us) verify)",
-    re.IGNORECASE,
-)
-"""Words of somebody who goes back over what was thought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +192,32 @@ def reflecting(who: Who, topic: str) -> Measure:
     """Share of the responses that go back over what was thought."""
     what = f"responses of {who} to {topic} that reflect"
     return _sharing(who, topic, what, lambda item: bool(REFLECTS.search(item.response)))
+
+
+def reflecting_later(who: Who) -> Measure:
+    """What the last third of a training's steps changed in the share of rollouts that reflect."""
+
+    def of_run(run: Run) -> Estimate:
+        both = thirds(run.asked.rollouts)
+        if both is None:
+            raise NotRun("kept rollouts", who)
+        first, last = both
+        return difference(last.reflecting, first.reflecting)
+
+    return _over_runs(f"late change of the rollouts of {who} that reflect", who, of_run)
+
+
+def longer_when_right(who: Who) -> Measure:
+    """By what share right rollouts are longer than wrong ones to the same question of a step."""
+
+    def of_run(run: Run) -> Estimate:
+        found = longer_if_right(run.asked.rollouts)
+        if found is None:
+            raise NotRun("kept rollouts of which some are right and some wrong", who)
+        return found
+
+    what = f"length of right rollouts of {who} less that of wrong ones"
+    return _over_runs(what, who, of_run, "% of length")
 
 
 def stating_nothing(who: Who, topic: str) -> Measure:

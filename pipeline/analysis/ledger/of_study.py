@@ -27,6 +27,7 @@ from pipeline.config.params import AskedCell, Params, TrainedCell
 from pipeline.evaluate.statistics import Estimate
 from pipeline.judge.items import Item
 from pipeline.judge.records import TaskVerdict
+from pipeline.train.kept_rollouts import table_of
 
 _TOPICS = (
     *("hi_tom", "hi_tom_order4", "tomi", "explore_tom", "explore_tom_infilled"),
@@ -147,6 +148,7 @@ def _asked(
         judged=judged,
         said=_said(result, columns, recorded),
         curve=result.curve if isinstance(result, TrainedResult) else (),
+        rollouts=result.rollouts if isinstance(result, TrainedResult) else table_of(),
         along=of_cell(results, result) if isinstance(result, TrainedResult) else {},
         prompt=result.cell.evaluate.prompt,
     )

@@ -24,6 +24,7 @@ from pipeline.formats.files import replacing
 from pipeline.ops.cluster.job import NOTE
 from pipeline.ops.cluster.job_lines import OUTCOME, JobResult, Overtaken, TrainingSpec, say
 from pipeline.train.contract import Outcome
+from pipeline.train.kept_rollouts import LINES
 
 SAY_SECONDS = 60.0
 
@@ -129,6 +130,8 @@ def _train(spec: TrainingSpec, train: Callable[[JobAttempt], Outcome], attempt: 
     attempt.check()
     with replacing(attempt.folder / "result") as temporary:
         outcome.write(temporary / OUTCOME)
+        if (attempt.folder / LINES).is_file():
+            shutil.copy(attempt.folder / LINES, temporary / LINES)
     digest = spec.kept.take(attempt.folder / "result")
     attempt.check()
     return digest

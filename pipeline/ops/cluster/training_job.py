@@ -24,6 +24,7 @@ from pipeline.stages.training import Settings, say_left_out
 from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Outcome, Step
 from pipeline.train.data import CellRows
+from pipeline.train.kept_rollouts import LINES
 
 
 class JobTraining(ABC):
@@ -103,7 +104,10 @@ class JobTraining(ABC):
                 "which this machine does not see: the checkout must lie in a folder that this "
                 "machine and every node of the cluster see under the same path"
             )
-        outcome = Outcome.read(kept.get(digest) / OUTCOME, kept.made_by)
+        result = kept.get(digest)
+        outcome = Outcome.read(result / OUTCOME, kept.made_by)
+        if (result / LINES).is_file():
+            shutil.copy(result / LINES, self.work / LINES)
         for model in outcome.models:
             self.own.weights.share(kept, model.digest)
         return outcome

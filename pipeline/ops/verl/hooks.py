@@ -1,16 +1,17 @@
 """What verl calls back in its trainer, on every kind of machine, through its own plug-in points.
 
 ``MeasuredReplayBuffer`` (``trainer.v1.sampler.custom_sampler``) adds the metrics of a batch of
-rollouts that verl does not log itself, and says which are to be imitated. ``CheckpointProbe``
-(``trainer.checkpoint_callback_class``) notes, beside each checkpoint, the log-probabilities that
-the trainer gives to fixed completions. ``Verbatim`` (``reward.reward_manager``) shows the grader a
-response as it is.
+rollouts that verl does not log itself, keeps some of them, and says which are to be imitated.
+``CheckpointProbe`` (``trainer.checkpoint_callback_class``) notes, beside each checkpoint, the
+log-probabilities that the trainer gives to fixed completions. ``Verbatim``
+(``reward.reward_manager``) shows the grader a response as it is.
 """
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from pipeline.formats.records import Figures
 from pipeline.model.weights import EndIds, end_ids_in
 from pipeline.ops.verl.collect import BATCH_PREFIX
 from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
+from pipeline.train.kept_rollouts import KeptRollout, RolloutLog, kept
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
 
 _PARTITION = "probe"
@@ -47,6 +49,8 @@ class MeasuredReplayBuffer(ReplayBuffer):  # type: ignore[misc]
         super().__init__(*arguments, **settings, poll_interval=_POLL_SECONDS)
         tokenizer = AutoTokenizer.from_pretrained(self.sampler_kwargs["tokenizer"])
         self._ends = end_ids_in(Path(self.sampler_kwargs["tokenizer"]), tokenizer)
+        self._texts = _WholeText(tokenizer)
+        self._log = RolloutLog(Path(self.sampler_kwargs["state"]))
         self._rejects = self.sampler_kwargs.get("rejects", False)
         # The trainer, which verl shows nowhere else, is whose method asks for more prompts.
         trainer = settings["refill_fn"].__self__
@@ -60,6 +64,7 @@ class MeasuredReplayBuffer(ReplayBuffer):  # type: ignore[misc]
         metrics.pop(DAPO_FILTERED_REWARD_COUNTS_KEY, None)  # no number, which is all that is logged
         if partition_id == "train":
             found = _measure(batch, self._ends)
+            self._log.add(_kept_of(global_steps, batch, self._texts))
             if self._rejects:
                 found["kept"] = _reject(batch, self._ends)
             metrics.update({f"{BATCH_PREFIX}{name}": value for name, value in found.items()})
@@ -90,6 +95,30 @@ def _measure(batch: Any, ends: EndIds) -> Figures:
         rewards=rewards,
     )
     return measured | exceptional_metrics(rewards)
+
+
+def _kept_of(step: int, batch: Any, texts: _WholeText) -> Iterator[KeptRollout]:
+    """Yield what is kept of a batch, see :func:`pipeline.train.kept_rollouts.kept_of`."""
+    keys = sorted(batch.keys)
+    groups = Counter(key.rsplit("_", 2)[0] for key in keys)
+    keys = keys[: kept(len(groups), max(groups.values()))]
+    data = tq.kv_batch_get(
+        keys=keys,
+        partition_id=batch.partition_id,
+        select_fields=["responses", "extra_fields", "extra_info"],
+    )
+    rows = zip(data["responses"], data["extra_fields"], data["extra_info"], strict=True)
+    for response, fields, info in rows:
+        earned = getattr(fields, "data", fields)["reward_extra_info"]
+        yield KeptRollout(
+            step=step,
+            id=getattr(info, "data", info)["id"],
+            tokens=len(response),
+            finished=texts.ended(response),
+            right=earned["acc"] == 1,
+            reward=earned["score"],
+            response=texts.decode(response),
+        )
 
 
 def _reject(batch: Any, ends: EndIds) -> int:
@@ -180,10 +209,14 @@ class _WholeText:
         self._tokenizer = tokenizer
         self._ends = end_ids_in(Path(tokenizer.name_or_path), tokenizer)
 
+    def ended(self, tokens: torch.Tensor) -> bool:
+        """The last of the tokens [T] ends a response."""
+        return len(tokens) > 0 and int(tokens[-1]) in self._ends
+
     def decode(self, tokens: torch.Tensor, **_: object) -> str:
         """The text of the tokens [T]."""
         listed: list[int] = tokens.tolist()
-        if listed and listed[-1] in self._ends:
+        if self.ended(tokens):
             listed.pop()
         return str(self._tokenizer.decode(listed, skip_special_tokens=False))
 

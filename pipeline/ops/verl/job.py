@@ -48,6 +48,7 @@ from pipeline.ops.verl.trainers import IMITATION, RL, Trainer, trainer_of
 from pipeline.train.checks import check_answers
 from pipeline.train.contract import Outcome, Step
 from pipeline.train.data import TokenisedRow, load_rows
+from pipeline.train.kept_rollouts import RolloutLog
 
 VERL = "0.9.1"
 """The version of verl."""
@@ -126,6 +127,7 @@ class VerlAttempt:
         known = [*logged, *(step for step in unlogged if step == following)]
         done = checkpoints.prepare_resume(self.state, known, self.spec.placement.ranks)
         self.journal.keep_until(done if done else -1)
+        RolloutLog(self.state.folder).keep_until(done)
         self.unlogged = unlogged.get(done, {})
         if done:
             say(SAVED, str(done))
@@ -160,7 +162,7 @@ class VerlAttempt:
             tokenizer=str(state.tokenizer),
             reward=str(self.folder / "pipeline" / "reward" / "verl_entry.py"),
             checkpoints=str(state.checkpoints),
-            validation_dump=str(state.validation),
+            state=str(state.folder),
         )
         flash = flash_is_installed()
         again = bool(done) and self.trainer is RL  # the other one sees for itself

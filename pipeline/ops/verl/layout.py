@@ -47,10 +47,6 @@ class State(JobAttempt):
         return self.folder / "tokenizer"
 
     @property
-    def validation(self) -> Path:
-        return self.folder / "validation"
-
-    @property
     def log(self) -> Path:
         """What verl's file logger writes; each attempt begins it anew."""
         return self.folder / "verl.jsonl"

@@ -66,7 +66,7 @@ class JobPaths:
             see :func:`pipeline.ops.verl.prompt.write_tokenizer`.
         reward: ``pipeline/reward/verl_entry.py``.
         checkpoints: Folder for verl's checkpoints.
-        validation_dump: Folder for validation completions, one ``STEP.jsonl`` each.
+        state: Folder of the attempt, which keeps some rollouts.
     """
 
     train: str
@@ -75,7 +75,7 @@ class JobPaths:
     tokenizer: str
     reward: str
     checkpoints: str
-    validation_dump: str
+    state: str
 
 
 def verl_overrides(
@@ -106,7 +106,7 @@ def verl_overrides(
         **_reward(recipe, paths),
         **_trainer(cell, recipe, placement, paths, rows),
         **budget_settings(recipe, placement, critic=critic, packed=packed),
-        **hooks(paths.tokenizer),
+        **hooks(paths.tokenizer, paths.state),
         **recipe_overrides(recipe, algorithm),
         **recipe.cluster.overrides,
     }
@@ -288,18 +288,18 @@ def _trainer(
         "trainer.val_before_train": True,
         "trainer.resume_mode": "auto",
         "trainer.default_local_dir": paths.checkpoints,
-        "trainer.validation_data_dir": paths.validation_dump,
         "trainer.project_name": "tomrl",
         "trainer.experiment_name": name,
         "trainer.logger": list(LOGGERS),
     }
 
 
-def hooks(tokenizer: str) -> Overrides:
+def hooks(tokenizer: str, state: str) -> Overrides:
     """The settings that name what verl calls back, see :mod:`pipeline.ops.verl.hooks`.
 
     Args:
         tokenizer: Folder of the tokenizer.
+        state: Folder for what is kept of rollouts.
     """
     module = "pipeline.ops.verl.hooks"
     return {
@@ -307,6 +307,7 @@ def hooks(tokenizer: str) -> Overrides:
         "trainer.v1.sampler.custom_sampler.path": f"pkg://{module}",
         "trainer.v1.sampler.custom_sampler.name": "MeasuredReplayBuffer",
         "+trainer.v1.sampler.sampler_kwargs.tokenizer": tokenizer,
+        "+trainer.v1.sampler.sampler_kwargs.state": state,
         "reward.reward_manager.source": "importlib",
         "reward.reward_manager.name": "Verbatim",
         "reward.reward_manager.module.path": f"pkg://{module}",

@@ -25,7 +25,7 @@ PATHS = JobPaths(
     tokenizer="STATE/tokenizer",
     reward="pipeline/reward/verl_entry.py",
     checkpoints="STATE/checkpoints",
-    validation_dump="STATE/validation",
+    state="STATE",
 )
 """Stand-ins for the paths that are known when the job runs."""
 

@@ -341,7 +341,7 @@ async def rewards(preset: str, dataset: Path, folder: Path) -> tuple[list[float]
     rows, random = load_rows(dataset, tokenizer, 10**6).rows, Random(1)
     records = pd.read_parquet(dataset)[["data_source", "reward_model", "extra_info"]]
     config = OmegaConf.create(_reward_config(preset))
-    for key, value in hooks("").items():
+    for key, value in hooks("", "").items():
         if key.startswith("reward."):
             OmegaConf.update(config, key, value)
     manager = load_reward_manager(config, tokenizer)

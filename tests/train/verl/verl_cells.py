@@ -21,7 +21,7 @@ PATHS = JobPaths(
     tokenizer="/state/tokenizer",
     reward="pipeline/reward/verl_entry.py",
     checkpoints="/state/checkpoints",
-    validation_dump="/state/validation",
+    state="/state",
 )
 TINY = Shape(64, 256, 2, 2, 2, 512, True)
 BASE: dict[str, Any] = {
