@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from pipeline.analysis.results import CellResult, Results
 from pipeline.analysis.tables import Column, Line, Table, percents
-from pipeline.config.params import AskedCell
 
 
 class Corners(NamedTuple):
@@ -51,15 +50,12 @@ def squares(results: Results) -> list[Line]:
 
 def _asked_with_both(results: Results) -> Iterator[Corners]:
     """Yield the four corners of each trained cell that has them all."""
-    crossed = {
-        result.cell.of: result
-        for result in results.cells.values()
-        if isinstance(result.cell, AskedCell) and not result.cell.evaluate.programs
-    }
+    crossed = results.params.crossed()
     for trained in results.trained():
         if trained.key in crossed:
             base = results.base_of(trained)
-            corners = Corners(base, crossed[base.key], crossed[trained.key], trained)
+            other_base, other = (results.cells[crossed[each.key]] for each in (base, trained))
+            corners = Corners(base, other_base, other, trained)
             if all(each.missing is None for each in corners):
                 yield corners
 

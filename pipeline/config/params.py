@@ -184,6 +184,14 @@ class Params(Section):
         first = cell.starts_from if isinstance(cell, TrainedCell) else None
         return f"weights/{self.study.name}/{first or f'base/{cell.model}'}"
 
+    def crossed(self) -> dict[str, str]:
+        """By cell, the one in which its model is asked with the other prompt."""
+        return {
+            cell.of: key
+            for key, cell in self.cells.items()
+            if isinstance(cell, AskedCell) and not cell.evaluate.programs
+        }
+
     def chain(self, cell: Cell) -> tuple[TrainedCell, ...]:
         """The successive trainings of a cell's model, the first one first."""
         own = (cell,) if isinstance(cell, TrainedCell) else ()

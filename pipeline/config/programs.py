@@ -40,10 +40,7 @@ class Recursion(Section):
     calls: ClassVar[int] = 3
 
 
-class Vote(Section):
-    """The most frequent of so many answers. Wang et al. 2022, arXiv 2203.11171."""
-
-    kind: Literal["vote"]
+class _Drawn(Section):
     of: Drawn = 8
     temperature: Temperature = 1.0
 
@@ -52,7 +49,13 @@ class Vote(Section):
         return self.of
 
 
-class Best(Section):
+class Vote(_Drawn):
+    """The most frequent of so many answers. Wang et al. 2022, arXiv 2203.11171."""
+
+    kind: Literal["vote"]
+
+
+class Best(_Drawn):
     """The best of so many answers, by a verifier of the reasoning.
 
     Attributes:
@@ -62,13 +65,7 @@ class Best(Section):
     """
 
     kind: Literal["best"]
-    of: Drawn = 8
-    temperature: Temperature = 1.0
     verifier: Literal["beliefs", "learned"] = "beliefs"
-
-    @property
-    def calls(self) -> int:
-        return self.of
 
 
 AnyProgram = FewShot | SimTom | Recursion | Vote | Best

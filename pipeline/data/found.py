@@ -13,7 +13,6 @@ from pipeline.formats.files import file_digest
 from pipeline.tom.belief import beliefs
 from pipeline.tom.generate.item import GeneratedItem, GeneratedQuestion
 from pipeline.tom.language import HI_TOM, PLAIN
-from pipeline.tom.question import WhereQuestion
 
 
 def found_stories(root: Path, source: HiTomSource, found: FoundStories) -> Iterator[list[StoryRow]]:
@@ -41,8 +40,8 @@ def found_stories(root: Path, source: HiTomSource, found: FoundStories) -> Itera
 
 
 def _item(row: dict[str, str]) -> GeneratedItem:
-    asked = HI_TOM.question(row["question"])
-    if not isinstance(asked, WhereQuestion):
+    asked = HI_TOM.place_asked(row["question"])
+    if asked is None:
         raise ValueError("a question that asks for no place")
     events = HI_TOM.story(row["story"], asked.object).events
     answer = asked.answer(beliefs(events, HI_TOM.rules[PLAIN]))

@@ -14,11 +14,12 @@ from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Imitated
 from pipeline.data.contrast import answer_by_rule
 from pipeline.tasks.example import Example
-from pipeline.tom.belief import beliefs
-from pipeline.tom.language import PLAIN, language_of
+from pipeline.tom.belief import Beliefs, beliefs
+from pipeline.tom.language import PLAIN, Language, language_of
 from pipeline.tom.parse.text import ParseError
-from pipeline.tom.question import NOW, WhereQuestion
+from pipeline.tom.question import WhereQuestion
 from pipeline.tom.recount import read_lines
+from pipeline.tom.story import Story
 from pipeline.tom.trace import write_edited_track, write_trace
 
 FIELD = "imitated"
@@ -86,11 +87,11 @@ def _edited(example: Example) -> tuple[str, str] | None:
     found = read_lines(track)
     if language is None or not found or not found[0].step or random.random() >= _EDITED_SHARE:
         return None
-    asked = language.question(example.question)
-    if not isinstance(asked, WhereQuestion):
+    read = _read(example, language)
+    if read is None:
         return None
-    events = language.story(example.story, asked.object).events
-    made = write_edited_track(asked, events, beliefs(events, language.rules[PLAIN]), random)
+    asked, events, known = read
+    made = write_edited_track(asked, events, known, random)
     return (f" {made.begun}", _answering(made.answer, made.rest)) if made else None
 
 
@@ -119,11 +120,19 @@ def gold_trace(example: Example) -> str | None:
     if language is None:
         return None
     try:
-        asked = language.question(example.question)
-        if not isinstance(asked, WhereQuestion) or asked.when != NOW:
-            return None
-        events = language.story(example.story, asked.object).events
+        read = _read(example, language)
     except ParseError:
         return None
-    known = beliefs(events, language.rules[PLAIN])
+    if read is None:
+        return None
+    asked, _, known = read
     return write_trace(asked, known) if asked.answer(known) == example.answer else None
+
+
+def _read(example: Example, language: Language) -> tuple[WhereQuestion, Story, Beliefs] | None:
+    """The place asked for, what happens, what is believed then; None of other questions."""
+    asked = language.place_asked(example.question)
+    if asked is None:
+        return None
+    events = language.story(example.story, asked.object).events
+    return asked, events, beliefs(events, language.rules[PLAIN])

@@ -22,7 +22,7 @@ from pipeline.model.chat import PREFILL
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import THINK_END
 from pipeline.tom.language import language_of
-from pipeline.tom.question import NOW, WhereQuestion
+from pipeline.tom.question import WhereQuestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +134,7 @@ def _perspective(
 
 def _where(example: Example) -> WhereQuestion | None:
     language = language_of(example.benchmark)
-    try:
-        asked = language.question(example.question) if language else None
-    except ValueError:
-        return None
-    return asked if isinstance(asked, WhereQuestion) and asked.when == NOW else None
+    return language.place_asked(example.question) if language else None
 
 
 def _chain(example: Example) -> tuple[str, ...]:

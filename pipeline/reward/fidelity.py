@@ -22,7 +22,7 @@ from pipeline.tasks.grading import THINK_END
 from pipeline.tom.claims.reader import END, LONGEST_RESPONSE, BeliefClaim, ReadStory, read_story
 from pipeline.tom.language import PLAIN, UPSTREAM, language_of
 from pipeline.tom.observation import Chain
-from pipeline.tom.question import NOW, WhereQuestion
+from pipeline.tom.question import WhereQuestion
 from pipeline.tom.solve import split_choices
 
 LONGEST_GIVEN = 100_000
@@ -124,10 +124,10 @@ def read_case(
     if language is None or not story:
         return None
     rules = language.rules_named(UPSTREAM if benchmark == language.name else PLAIN)
+    asked = language.place_asked(question)
+    if asked is None:
+        return None
     try:
-        asked = language.question(question)
-        if not isinstance(asked, WhereQuestion) or asked.when != NOW:
-            return None
         told = read_story(language, story, rules, asked.object).with_places(options)
     except (ValueError, KeyError):
         return None

@@ -12,9 +12,10 @@ from pipeline.tom.parse.text import (
     LONGEST_QUESTION,
     LONGEST_STORY,
     ParsedStory,
+    ParseError,
     check_length,
 )
-from pipeline.tom.question import Question
+from pipeline.tom.question import NOW, Question, WhereQuestion
 from pipeline.tom.rules import Rules
 from pipeline.tom.state import object_of
 
@@ -47,6 +48,14 @@ class Language:
         check_length(self.name, text, LONGEST_STORY)
         check_length(self.name, hint, LONGEST_QUESTION)
         return self.parse(self.in_full(text), self.objects(text, hint))
+
+    def place_asked(self, text: str) -> WhereQuestion | None:
+        """A question about the place of an object at the end; None of any other."""
+        try:
+            asked = self.question(text)
+        except ParseError:
+            return None
+        return asked if isinstance(asked, WhereQuestion) and asked.when == NOW else None
 
     def objects(self, text: str, hint: str) -> tuple[str, ...]:
         return object_of(hint, text) if self.needs_object else ()

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from pipeline.tom.language import PLAIN, UPSTREAM, language_of
 from pipeline.tom.observation import Chain
-from pipeline.tom.question import NOW, WhereQuestion
 from pipeline.tom.recount import Line, recount
 from pipeline.tom.solve import read
 from pipeline.tom.story import agents_of
@@ -36,10 +35,10 @@ def retell(benchmark: str, story: str, question: str) -> Retold | None:
     if language is None or not story:
         return None
     rules = language.rules_named(UPSTREAM if benchmark == language.name else PLAIN)
+    asked = language.place_asked(question)
+    if asked is None:
+        return None
     try:
-        asked = language.question(question)
-        if not isinstance(asked, WhereQuestion) or asked.when != NOW:
-            return None
         told, known = read(language, story, rules, asked.object)
     except (ValueError, KeyError):
         return None

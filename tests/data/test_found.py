@@ -8,22 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.taught import SOURCE
 from pipeline.base.errors import UserError
 from pipeline.config.sources import FoundStories, HiTomSource
 from pipeline.data.found import found_stories
 from pipeline.data.generated import StoryRow, fold_of, stories
 from pipeline.evaluate.attack import attack
-
-SOURCE = HiTomSource(
-    kind="hi_tom_style",
-    agents=3,
-    structure="free",
-    structures="apart",
-    tell=True,
-    telling="brief",
-    small_names=True,
-    trace="recount",
-)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import groups
 from pipeline.analysis.settings import asks_pairs
 from pipeline.base.plugins import CONTROLS
-from pipeline.config.params import AskedCell, Params, TrainedCell
+from pipeline.config.params import Params, TrainedCell
 from pipeline.evaluate.statistics import Estimate
 from pipeline.judge.items import Item
 from pipeline.judge.records import TaskVerdict
@@ -92,11 +92,7 @@ def untrained(params: Params) -> Iterator[tuple[Who, str]]:
 
     A base model that is asked with two prompts is there by itself, and once for each prompt.
     """
-    crossed = {
-        cell.of: key
-        for key, cell in params.cells.items()
-        if isinstance(cell, AskedCell) and not cell.evaluate.programs
-    }
+    crossed = params.crossed()
     for key, cell in params.cells.items():
         if cell.kind in ("base", "api"):
             yield Who(cell.model), key
