@@ -20,11 +20,8 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.circumstances import data_mirror, store
-from pipeline.analysis.board import items_of_answers, side_by_side
-from pipeline.analysis.ledger.evidence import NAMES, NEVER_TRAINED
-from pipeline.analysis.ledger.ledger import entries, ledger_summary
-from pipeline.analysis.ledger.of_audit import audited_rules
-from pipeline.analysis.ledger.of_recorded import (
+from benchmarks.ledger_audit import audited_rules
+from benchmarks.ledger_recorded import (
     API_FILES,
     FILES,
     STEPS,
@@ -33,6 +30,9 @@ from pipeline.analysis.ledger.of_recorded import (
     read_file,
     recorded_evidence,
 )
+from pipeline.analysis.board import items_of_answers, side_by_side
+from pipeline.analysis.ledger.evidence import NAMES, NEVER_TRAINED
+from pipeline.analysis.ledger.ledger import entries, ledger_summary
 from pipeline.base.errors import UserError
 from pipeline.evaluate.statistics import share
 from pipeline.judge.followers import Questions

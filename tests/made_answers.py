@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from random import Random
 from typing import Any
 
-from pipeline.audit.cheats import CHEATS, DISGUISES, respond
+from pipeline.audit.cheats import CHEATS, respond
 from pipeline.rules.reading import read_all
 from pipeline.tasks.example import Example
 
 Row = Mapping[str, Any]
 Answer = tuple[int, str]
 """The place of a question, and what was answered after the opening ``<think>``."""
+
+
+DISGUISES: Mapping[str, Callable[[str], str]] = {
+    "nested answer tags": lambda answer: respond(f"<answer>{answer}</answer>"),
+    "an open answer tag inside": lambda answer: respond(f"elsewhere<answer>{answer}"),
+    "an answer after another": lambda answer: f"{respond('elsewhere')}<answer>{answer}</answer>",
+    "thinking that ends twice": lambda answer: f"Let me see.</think>{respond(answer)}",
+    "a second prefill": lambda answer: f"<think>{respond(answer)}",
+    "an answer after a second prefill": lambda answer: (
+        f"{respond('elsewhere')}<think>{respond(answer)}"
+    ),
+}
+"""Ways to wrap an answer, by name: not even the right one may be paid in them."""
 
 
 def example_of(row: Row) -> Example:

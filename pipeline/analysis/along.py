@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 import pandas as pd
 
@@ -56,31 +55,6 @@ def answers_along(
         [first, *([answers[name] for name in asked] for answers in noted)],
         after["story"][asked].tolist(),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class SidesPoint:
-    """Mean accuracy of one cell at one step over the columns that it trains on (``inside``) and
-    over the others (``outside``); None where it has no such column."""
-
-    step: int
-    inside: float | None
-    outside: float | None
-
-
-def sides(results: Results, result: TrainedResult) -> list[SidesPoint]:
-    """Both sides at each step, the first one first; none where the steps were not asked."""
-    found = of_cell(results, result)
-    curves = {name: [fmean(right) for right in asked.right] for name, asked in found.items()}
-    inside = [name for name in curves if results.is_trained(name, result.cell)]
-    outside = [name for name in curves if name not in inside]
-    steps = next(iter(found.values())).steps if found else ()
-    means = ([_mean_at(n, curves, names) for n in range(len(steps))] for names in (inside, outside))
-    return [SidesPoint(*point) for point in zip(steps, *means, strict=True)]
-
-
-def _mean_at(place: int, curves: dict[str, list[float]], names: Sequence[str]) -> float | None:
-    return fmean(curves[name][place] for name in names) if names else None
 
 
 class CurvePoint(Record):

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from pipeline.analysis.along import sides
 from pipeline.analysis.published import beside_published, summary
 from pipeline.analysis.results import CellResult, Results, Row, TrainedResult
 from pipeline.analysis.seeds import Group, repeated, validation_changes
@@ -112,7 +111,6 @@ def _cell_findings(results: Results, result: TrainedResult) -> Iterator[str]:
             "without an interval)."
         )
     yield from _against_rules(result.key, rows)
-    yield from _on_both_sides(results, result)
 
 
 def _went_wrong(result: TrainedResult) -> Iterator[str]:
@@ -123,25 +121,6 @@ def _went_wrong(result: TrainedResult) -> Iterator[str]:
         yield f"{result.key}: {drift.describe()}."
     if stall := find_stall(result.curve):
         yield f"{result.key}: {stall.describe()}."
-
-
-def _on_both_sides(results: Results, result: TrainedResult) -> Iterator[str]:
-    """Study 2's question: how long does training on some tasks help the others?"""
-    points = [p for p in sides(results, result) if p.outside is not None]
-    if len(points) < 2:
-        return
-    first, last = points[0], points[-1]
-    best = max(points, key=lambda p: (p.outside or 0, -p.step))
-    inside = (
-        f"on trained columns {first.inside:.1%} -> {last.inside:.1%}, "
-        if first.inside is not None and last.inside is not None
-        else ""
-    )
-    yield (
-        f"{result.key}: from step {first.step} to {last.step}: {inside}on others "
-        f"{first.outside:.1%} -> {last.outside:.1%}, highest at step {best.step} "
-        f"({best.outside:.1%})."
-    )
 
 
 def _against_rules(key: str, rows: list[Row]) -> Iterator[str]:

@@ -33,8 +33,6 @@ from pipeline.tom.minds import MINDS
 _FIGURE_TITLES = {
     "models-and-combinations": "What training changed, by model and training set",
     "transfer": "Transfer: trained on, asked",
-    "orders": "Trained orders, asked orders",
-    "trained-and-other-columns": "On trained columns and on others, by step",
     "along-the-training": "Accuracy on each column along the training",
     "accuracy-by-order": "Accuracy by belief order",
     "against-rules": "Against rules that learn nothing",

@@ -95,18 +95,6 @@ CHEATS: Mapping[str, Cheat] = {
 }
 """By name in tables."""
 
-DISGUISES: Mapping[str, Callable[[str], str]] = {
-    "nested answer tags": lambda answer: respond(f"<answer>{answer}</answer>"),
-    "an open answer tag inside": lambda answer: respond(f"elsewhere<answer>{answer}"),
-    "an answer after another": lambda answer: f"{respond('elsewhere')}<answer>{answer}</answer>",
-    "thinking that ends twice": lambda answer: f"{_THOUGHT}</think>{respond(answer)}",
-    "a second prefill": lambda answer: f"<think>{respond(answer)}",
-    "an answer after a second prefill": lambda answer: (
-        f"{respond('elsewhere')}<think>{respond(answer)}"
-    ),
-}
-"""Ways to wrap an answer, by name: not even the right one may be paid in them."""
-
 
 def won_without_answer(readings: Sequence[Reading]) -> WonWithoutAnswer:
     cheats = [_won(name, readings, cheat) for name, cheat in CHEATS.items()]

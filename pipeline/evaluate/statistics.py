@@ -14,6 +14,8 @@ from scipy import special  # type: ignore[import-untyped]
 
 LEVEL = 0.95
 """Of every interval."""
+_DRAWS, _ENDS = 2000, ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+"""Of a bootstrap: how often stories are drawn again, and the quantiles of what comes of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,32 +111,30 @@ def bootstrap_change(
     before: Sequence[float],
     after: Sequence[float],
     clusters: Sequence[Hashable],
-    draws: int = 2000,
-    seed: int = 0,
 ) -> tuple[float, float]:
     """The 95 % interval of the mean paired difference by drawing whole stories again."""
     steps = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
     index = numbered(clusters)
-    sums, sizes = np.bincount(index, steps), np.bincount(index)
-    random = np.random.default_rng(seed)
-    drawn = random.integers(0, len(sums), size=(draws, len(sums)))
-    means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
-    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return _drawn_ratio(np.bincount(index, steps), np.bincount(index))
+
+
+def _drawn_ratio(tops: np.ndarray, bottoms: np.ndarray) -> tuple[float, float]:
+    """The 95 % interval of a ratio of sums by drawing whole stories again."""
+    drawn = np.random.default_rng(0).integers(0, len(tops), size=(_DRAWS, len(tops)))
+    ratios = tops[drawn].sum(axis=1) / np.maximum(bottoms[drawn].sum(axis=1), 1e-9)
+    low, high = np.quantile(ratios, _ENDS)
     return float(low), float(high)
 
 
-def median(
-    values: Sequence[float], clusters: Sequence[Hashable], draws: int = 2000, seed: int = 0
-) -> Estimate:
+def median(values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
     """The median, which is not of nothing, by drawing whole stories again."""
     each, index = np.asarray(values, dtype=float), numbered(clusters)
     order = np.argsort(each)
     stories = int(index.max()) + 1
-    random = np.random.default_rng(seed)
-    drawn = random.multinomial(stories, np.full(stories, 1 / stories), draws)
+    drawn = np.random.default_rng(0).multinomial(stories, np.full(stories, 1 / stories), _DRAWS)
     weights = np.cumsum(drawn[:, index[order]], axis=1)
     places = (2 * weights < weights[:, -1:]).sum(axis=1)
-    low, high = np.quantile(each[order][places], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(each[order][places], _ENDS)
     return Estimate(float(np.median(each)), float(low), float(high), len(each), stories)
 
 
@@ -142,8 +142,6 @@ def ratio(
     before: Sequence[float],
     after: Sequence[float],
     clusters: Sequence[Hashable],
-    draws: int = 2000,
-    seed: int = 0,
 ) -> Estimate:
     """The ratio of two means, after over before, by drawing whole stories again.
 
@@ -153,19 +151,14 @@ def ratio(
     first, then = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
     index = numbered(clusters)
     firsts, thens = np.bincount(index, first), np.bincount(index, then)
-    random = np.random.default_rng(seed)
-    drawn = random.integers(0, len(firsts), size=(draws, len(firsts)))
-    ratios = thens[drawn].sum(axis=1) / np.maximum(firsts[drawn].sum(axis=1), 1e-9)
-    low, high = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = _drawn_ratio(thens, firsts)
     value = float(then.sum()) / float(first.sum())
-    return Estimate(value, float(low), float(high), len(first), len(firsts))
+    return Estimate(value, low, high, len(first), len(firsts))
 
 
 def seeds_and_stories(
     steps: Sequence[Sequence[float]],
     clusters: Sequence[Sequence[Hashable]],
-    draws: int = 2000,
-    seed: int = 0,
 ) -> tuple[float, float]:
     """The 95 % interval of a mean over seeds, drawing seeds and whole stories again.
 
@@ -185,14 +178,12 @@ def seeds_and_stories(
     size = seeds * stories
     sums = np.bincount(place, values, size).reshape(seeds, stories)
     counts = np.bincount(place, minlength=size).reshape(seeds, stories)
-    random = np.random.default_rng(seed)
-    of_seeds = random.multinomial(seeds, np.full(seeds, 1 / seeds), draws)
-    of_stories = random.multinomial(stories, np.full(stories, 1 / stories), draws)
+    random = np.random.default_rng(0)
+    of_seeds = random.multinomial(seeds, np.full(seeds, 1 / seeds), _DRAWS)
+    of_stories = random.multinomial(stories, np.full(stories, 1 / stories), _DRAWS)
     totals = ((of_seeds @ sums) * of_stories).sum(axis=1)
     sizes = ((of_seeds @ counts) * of_stories).sum(axis=1)
-    low, high = np.quantile(
-        totals[sizes > 0] / sizes[sizes > 0], [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    )
+    low, high = np.quantile(totals[sizes > 0] / sizes[sizes > 0], _ENDS)
     return float(low), float(high)
 
 

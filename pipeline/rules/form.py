@@ -7,29 +7,33 @@ from collections.abc import Callable, Mapping, Sequence
 Pick = Callable[[Sequence[str], str], str]
 """From the candidates, at least one, in order, and the question to an answer."""
 
-FORM_RULES: Mapping[str, Pick] = {
-    "alphabetically first": lambda candidates, _: min(candidates, key=str.casefold),
-    "alphabetically last": lambda candidates, _: max(candidates, key=str.casefold),
-    "longest name": lambda candidates, _: max(candidates, key=len),
-    "shortest name": lambda candidates, _: min(candidates, key=len),
-    "length of the question": lambda candidates, question: candidates[
-        len(question) % len(candidates)
-    ],
-    "words of the question": lambda candidates, question: candidates[
-        len(question.split()) % len(candidates)
-    ],
+FORM_RULES: Mapping[str, tuple[str, Pick]] = {
+    "alphabetically first": (
+        "answers with the place that comes first in the alphabet",
+        lambda candidates, _: min(candidates, key=str.casefold),
+    ),
+    "alphabetically last": (
+        "answers with the place that comes last in the alphabet",
+        lambda candidates, _: max(candidates, key=str.casefold),
+    ),
+    "longest name": (
+        "answers with the place that has the longest name",
+        lambda candidates, _: max(candidates, key=len),
+    ),
+    "shortest name": (
+        "answers with the place that has the shortest name",
+        lambda candidates, _: min(candidates, key=len),
+    ),
+    "length of the question": (
+        "chooses a place by the number of letters of the question",
+        lambda candidates, question: candidates[len(question) % len(candidates)],
+    ),
+    "words of the question": (
+        "chooses a place by the number of words of the question",
+        lambda candidates, question: candidates[len(question.split()) % len(candidates)],
+    ),
 }
-"""By name in verdicts; ties go to the first."""
-
-FORM_WORDS: Mapping[str, str] = {
-    "alphabetically first": "answers with the place that comes first in the alphabet",
-    "alphabetically last": "answers with the place that comes last in the alphabet",
-    "longest name": "answers with the place that has the longest name",
-    "shortest name": "answers with the place that has the shortest name",
-    "length of the question": "chooses a place by the number of letters of the question",
-    "words of the question": "chooses a place by the number of words of the question",
-}
-"""A description of each."""
+"""By name in verdicts: what each does, in words and on candidates; ties go to the first."""
 
 OF_OPTIONS = " of the options"
 """Suffix of rules that choose among the options, where the story names fewer places."""
@@ -41,9 +45,9 @@ def form_answers(
     questions: Sequence[str],
 ) -> dict[str, list[str | None]]:
     """Answers of each rule on form, among candidates and, where they differ, among options."""
-    found = {name: _applied(pick, candidates, questions) for name, pick in FORM_RULES.items()}
+    found = {name: _applied(pick, candidates, questions) for name, (_, pick) in FORM_RULES.items()}
     if any(set(few) != set(many) for few, many in zip(candidates, options, strict=True) if many):
-        for name, pick in FORM_RULES.items():
+        for name, (_, pick) in FORM_RULES.items():
             found[name + OF_OPTIONS] = _applied(pick, options, questions)
     return found
 

@@ -23,7 +23,6 @@ from pipeline.tom.shortcut import SHORTCUTS, Rule, pick_unaware
 _ASKS_WHO_KNOWS = re.compile(r"\bDoes .+ know ")
 # Upstream's types say of ToMi's and ExploreToM's questions whether the answer is the true place.
 _SAYS_THE_ANSWER = re.compile(r"_(?:no_)?tom$|-(?:True|False)$")
-_BY_TEXT = ("phrase_cue", "first_choice", "last_choice")  # need no parsed story
 MAJORITY = "majority answer"
 
 TextRule = Callable[[Reading], str | None]
@@ -72,11 +71,7 @@ def _by_suspect(suspect: Suspect, reading: Reading) -> str | None:
 
 
 RULES: Mapping[str, TextRule] = {
-    **{
-        name.replace("_", " "): partial(_on_surface, rule)
-        for name, rule in SHORTCUTS.items()
-        if name not in _BY_TEXT
-    },
+    **{name.replace("_", " "): partial(_on_surface, rule) for name, rule in SHORTCUTS.items()},
     "first mention": first_mention,
     "last mention": last_mention,
     "most mentioned": most_mentioned,

@@ -121,7 +121,7 @@ def _form(candidate: str, asked: SurfaceQuestion, reading: Reading) -> list[str]
     found = [f"candidate {place}", f"candidate -{len(asked.candidates) - place}"]
     if candidate in options:
         found.append(f"option {options.index(candidate)}")
-    for name, pick in FORM_RULES.items():
+    for name, (_, pick) in FORM_RULES.items():
         if pick(asked.candidates, example.question) == candidate:
             found.append(name)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipeline.rules.form import FORM_WORDS, OF_OPTIONS
+from pipeline.rules.form import FORM_RULES, OF_OPTIONS
 from pipeline.rules.learned import LEARNED
 from pipeline.rules.listed import MAJORITY
 from pipeline.tom.minds import MINDS
@@ -47,8 +47,8 @@ def what_it_does(name: str) -> str | None:
     if name in RULE_WORDS:
         return RULE_WORDS[name]
     form = name.removesuffix(OF_OPTIONS)
-    if form in FORM_WORDS:
-        return FORM_WORDS[form] + (OF_OPTIONS if form != name else "")
+    if form in FORM_RULES:
+        return FORM_RULES[form][0] + (OF_OPTIONS if form != name else "")
     learned, _, nearest = name.partition(", near ")
     if not learned.startswith(LEARNED):
         return None

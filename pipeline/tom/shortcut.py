@@ -16,7 +16,7 @@ from pipeline.tom.cues import CUES, Naming, namings
 from pipeline.tom.language import PLAIN, get_language
 from pipeline.tom.observation import CONTAINER, ROOM
 from pipeline.tom.parse.text import ParsedStory
-from pipeline.tom.question import KnowsQuestion, Question, WhereQuestion, asked_about
+from pipeline.tom.question import Question, WhereQuestion, asked_about
 from pipeline.tom.scene import scene_starts
 from pipeline.tom.solve import split_choices
 from pipeline.tom.story import (
@@ -165,26 +165,9 @@ def _cued(surface: Surface, cue: str) -> str | None:
     return CUES[cue](surface.namings, surface.question.chain)
 
 
-def phrase_cue(surface: Surface) -> str | None:
-    """The one option that says somebody does not know."""
-    options = surface.choices
-    if isinstance(surface.question, KnowsQuestion) and not options:
-        first_order = surface.question.order == 1
-        return "no" if first_order else "does not know about it"
-    return pick_unaware(options)
-
-
 def pick_unaware(options: Sequence[str]) -> str | None:
     unaware = [option for option in options if _UNAWARE.search(option)]
     return unaware[0] if len(unaware) == 1 else None
-
-
-def first_choice(surface: Surface) -> str | None:
-    return surface.choices[0] if surface.choices else None
-
-
-def last_choice(surface: Surface) -> str | None:
-    return surface.choices[-1] if surface.choices else None
 
 
 SHORTCUTS: Mapping[str, Rule] = {
@@ -200,9 +183,6 @@ SHORTCUTS: Mapping[str, Rule] = {
     "last_claim": last_claim,
     "claim_to_innermost": claim_to_innermost,
     "claim_to_outermost": claim_to_outermost,
-    "phrase_cue": phrase_cue,
-    "first_choice": first_choice,
-    "last_choice": last_choice,
 }
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pipeline.analysis.along import AskedAlong, column_curves, curve_findings, curve_texts, sides
+from pipeline.analysis.along import AskedAlong, column_curves, curve_findings, curve_texts
 from pipeline.analysis.figures import draw_all
-from pipeline.analysis.findings import findings
 from pipeline.analysis.grades import no_grades
 from pipeline.analysis.ledger.evidence import OTHERS, AskedModel, Evidence, Run, Who
 from pipeline.analysis.ledger.measures import late
@@ -19,7 +18,7 @@ from pipeline.analysis.report import write_report
 from pipeline.analysis.results import Results, TrainedResult
 from pipeline.analysis.samples import Recorded
 from pipeline.evaluate.records import AskedStep
-from tests.analysis.made import grades, signed
+from tests.analysis.made import grades
 from tests.analysis.test_seeds import seeded
 
 COLUMNS = ("hi_tom_orders_0_2", "hi_tom_order_3")
@@ -85,22 +84,6 @@ def test_a_gain_that_went_is_told_from_noise(tmp_path: Path) -> None:
     write_report(results, Recorded({}, {}), tmp_path / "report")
     assert "a gain came and went" in (tmp_path / "report" / "report.md").read_text()
     assert "Gains that come and go" in (tmp_path / "report" / "index.html").read_text()
-
-
-def test_both_sides_are_told_as_study_2_asks(tmp_path: Path) -> None:
-    results = along(GONE, 0.6)
-    (result, _) = results.trained()
-    points = sides(results, result)
-    assert [point.step for point in points] == [0, 20, 40, 60, 80, 100]
-    assert [point.inside for point in points] == pytest.approx([0.3, 0.4, 0.5, 0.5, 0.6, 0.6])
-    assert [point.outside for point in points] == pytest.approx([0.3, *GONE])
-    sentences = findings(*signed(results))
-    said = "on trained columns 30.0% -> 60.0%, on others 30.0% -> 30.0%, highest at step 60 (85.0%)"
-    assert f"{result.key}: from step 0 to 100: {said}." in sentences
-    assert "trained-and-other-columns" in draw_all(results)
-    assert "trained-and-other-columns" not in draw_all(seeded([0.6]))
-    write_report(results, Recorded({}, {}), tmp_path)
-    assert "On trained columns and on others" in (tmp_path / "index.html").read_text()
 
 
 @pytest.mark.parametrize(

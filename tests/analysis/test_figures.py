@@ -24,7 +24,7 @@ from pipeline.config.study_files import find_study
 from pipeline.evaluate.records import AskedStep
 from tests.conftest import PROJECT, TINY
 
-OF_OTHER_STUDIES = {"orders", "accuracy-against-tokens"}
+OF_OTHER_STUDIES = {"accuracy-against-tokens"}
 
 
 def made(params: Params, folder: Path) -> Results:
@@ -118,23 +118,11 @@ def test_programs_stand_beside_trainings_by_the_tokens_they_take(tmp_path: Path)
         assert sorted(marks) == ["o"] * 7 + ["s"]
 
 
-def test_orders_trained_by_orders_asked(tmp_path: Path) -> None:
-    results = made(expand(find_study(PROJECT, "order-ablation")), tmp_path)
-    (axis,) = figure(results, "orders").axes
-    rows = [label.get_text() for label in axis.get_yticklabels()]
-    assert rows == [
-        *("base", "order-1", "order-2", "order-3", "order-4", "orders-1-2", "orders-1-2-3")
-    ]
-    assert len(axis.texts) == 7 * 5
-    frames = [patch for patch in axis.patches if not patch.get_fill()]
-    assert len(frames) == 1 + 1 + 1 + 1 + 2 + 3
-
-
 def test_no_figure_without_its_data(tmp_path: Path) -> None:
     params = expand(find_study(TINY, "mini"))
     one = {key: cell for key, cell in params.cells.items() if key.startswith("nano")}
     drawn = draw_all(made(params.model_copy(update={"cells": one}), tmp_path))
-    assert not {"models-and-combinations", "transfer", "orders"} & {*drawn}
+    assert not {"models-and-combinations", "transfer"} & {*drawn}
 
 
 def test_long_curves_are_thinned_to_their_ends(large: Results) -> None:

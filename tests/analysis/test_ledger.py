@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.ledger_audit import audited_rules
+from benchmarks.ledger_recorded import recorded_evidence
 from benchmarks.made_study import write_results
 from pipeline.analysis.collect import collect
 from pipeline.analysis.ledger.claim import PaperClaim
@@ -31,8 +33,6 @@ from pipeline.analysis.ledger.evidence import (
 )
 from pipeline.analysis.ledger.ledger import entries, ledger, ledger_summary, re_runs_a_paper
 from pipeline.analysis.ledger.measures import Measure, gain, rule_gain, states_no_more
-from pipeline.analysis.ledger.of_audit import audited_rules
-from pipeline.analysis.ledger.of_recorded import recorded_evidence
 from pipeline.analysis.ledger.of_study import (
     GSM8K_PLAIN,
     columns_by_topic,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.audit.cheats import CHEATS, DISGUISES, possible_answers
+from pipeline.audit.cheats import CHEATS, possible_answers
 from pipeline.rules.reading import Reading
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
+from tests.made_answers import DISGUISES
 
 TELLS = "Ann entered the hall. Ann moved the hat to the {}, which is also located in the hall."
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from pipeline.audit.cheats import CHEATS, DISGUISES, Constants, respond
+from pipeline.audit.cheats import CHEATS, Constants, respond
 from pipeline.base.errors import UserError
 from pipeline.base.plugins import REWARDS
 from pipeline.cli.reward import read_completions
@@ -31,6 +31,7 @@ from pipeline.rules.reading import read_all
 from pipeline.tasks.example import Example
 from pipeline.tasks.plain import split_letter
 from pipeline.tasks.registry import Task, all_tasks, get, register
+from tests.made_answers import DISGUISES
 
 # The scope makes pytest run all tests of a task in a row, so that each is loaded once.
 EVERY_TASK = pytest.mark.parametrize(

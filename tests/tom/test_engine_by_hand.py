@@ -340,7 +340,7 @@ def test_suspects_of_a_conversation() -> None:
 @pytest.mark.parametrize(
     ("rule", "answer"),
     [("initial", "box"), ("last", "box"), ("first_move", "box"), ("scene_start", "box"),
-     ("earliest_exit", "box"), ("most_frequent", "box"), ("phrase_cue", None)],
+     ("earliest_exit", "box"), ("most_frequent", "box")],
 )  # fmt: skip
 def test_rules_where_nothing_is_moved_twice(rule: str, answer: str | None) -> None:
     question = "In which container does Bob think that Ann will search for the hat?"

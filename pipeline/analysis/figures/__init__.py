@@ -10,10 +10,9 @@ from matplotlib.figure import Figure
 
 from pipeline.analysis.figures.curves import (
     along_the_training,
-    trained_and_other_columns,
     training_curves,
 )
-from pipeline.analysis.figures.matrices import models_and_combinations, orders, transfer
+from pipeline.analysis.figures.matrices import models_and_combinations, transfer
 from pipeline.analysis.figures.panels import style
 from pipeline.analysis.figures.scores import accuracy_by_order, against_rules
 from pipeline.analysis.figures.tokens import accuracy_against_tokens
@@ -36,16 +35,6 @@ FIGURES: MappingProxyType[str, tuple[Callable[[Results], Figure | None], str]] =
             transfer,
             "Squares, a grid for each model: the change of accuracy in points on each column (to "
             "the right) after training on each set (downwards); trained columns are framed.",
-        ),
-        "orders": (
-            orders,
-            "Squares, a grid for each model and task: accuracy in percent on each belief order (to "
-            "the right) after training on some orders (downwards); trained orders are framed.",
-        ),
-        "trained-and-other-columns": (
-            trained_and_other_columns,
-            "Lines by step, a panel for each training set: mean accuracy on columns that it "
-            "trains (solid) and on others (dashed), at every step that was kept.",
         ),
         "along-the-training": (
             along_the_training,

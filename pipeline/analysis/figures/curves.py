@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from pipeline.analysis.along import CurvePoint, SidesPoint, of_cell, points_of, sides
-from pipeline.analysis.figures.panels import INK, by_model, line_styles, panels, training_of
-from pipeline.analysis.results import Results, TrainedResult
+from pipeline.analysis.along import CurvePoint, of_cell, points_of
+from pipeline.analysis.figures.panels import by_model, line_styles, panels, training_of
+from pipeline.analysis.results import Results
 from pipeline.analysis.seeds import Group, SeedEstimate, groups
 
 _POINTS = 150  # of a curve: a page cannot show more
@@ -69,31 +68,6 @@ def _draw_curve(axis: Axes, group: Group, name: str, scale: float, look: Line2D)
         axis.fill_between(steps, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
-def trained_and_other_columns(results: Results) -> Figure | None:
-    """Both sides by step, a panel for each combination; None where no steps were asked.
-
-    Solid lines are columns that the combination trains on, dashed ones all others.
-    """
-    asked = {r.key: points for r in results.trained() if (points := sides(results, r))}
-    by_combination: dict[str, list[TrainedResult]] = {}
-    for result in results.trained():
-        if result.key in asked:
-            by_combination.setdefault(result.cell.combination, []).append(result)
-    if not by_combination:
-        return None
-    cells = {r.key: _without(r.key, r.cell.combination) for r in results.trained()}
-    legend = line_styles(cells[key] for key in asked)
-    legends = {**legend, **_INSIDE_AND_OUTSIDE}
-    titles = [f"trained on {combination}" for combination in by_combination]
-    figure, axes = panels(titles, _PANELS, (2.6, 2.2), legends, xlabel="step", ylim=(0, 100))
-    for axis, trained in zip(axes, by_combination.values(), strict=True):
-        for result in trained:
-            _draw_sides(axis, asked[result.key], str(legend[cells[result.key]].get_color()))
-        axis.grid()
-    axes[0].set_ylabel("accuracy (%), mean over columns")
-    return figure
-
-
 def along_the_training(results: Results) -> Figure | None:
     """Accuracy by step, a panel for each column; None where no steps were asked.
 
@@ -140,23 +114,3 @@ def _draw_along(axis: Axes, curves: Sequence[dict[int, CurvePoint]], look: Line2
     style, colour = look.get_linestyle(), look.get_color()
     axis.plot(steps, middle, linestyle=style, color=colour, linewidth=1.4, marker=".", markersize=3)
     axis.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
-
-
-_INSIDE_AND_OUTSIDE: dict[str, Artist] = {
-    "columns trained on": Line2D([], [], color=INK, linestyle="-"),
-    "other columns": Line2D([], [], color=INK, linestyle="--"),
-}
-
-
-def _without(key: str, combination: str) -> str:
-    """What of a cell's key says how it differs from others of its combination."""
-    return key.replace(f"-{combination}-", " ").removesuffix(f"-{combination}")
-
-
-def _draw_sides(axis: Axes, points: list[SidesPoint], colour: str) -> None:
-    for name, style in (("inside", "-"), ("outside", "--")):
-        found = [(p.step, 100 * getattr(p, name)) for p in points if getattr(p, name) is not None]
-        if found:
-            few = found[:: max(1, len(found) // _POINTS)]
-            (line,) = axis.plot(*zip(*few, strict=True), style, color=colour, linewidth=1.2)
-            line.set(marker=".", markersize=3)

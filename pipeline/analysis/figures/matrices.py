@@ -12,20 +12,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from pipeline.analysis.figures.panels import by_model, panels, training_of
-from pipeline.analysis.findings import accuracy_by_order
 from pipeline.analysis.looks import training_name
 from pipeline.analysis.results import Results
 from pipeline.analysis.seeds import Group, groups
 from pipeline.config.params import TrainedCell
-from pipeline.data.origin import generator_of
-from pipeline.tasks import registry
 
 _SQUARE = (0.5, 0.3)  # inches
 _CHARACTER = 0.075
 _DARK, _LIGHT, _FRAME = "#10161d", "#ffffff", "#e3a008"
 # From red over a mid-tone to blue; a square carries its own ink, whatever the page's colour.
 _CHANGE = LinearSegmentedColormap.from_list("change", ["#b3261e", "#e6e8eb", "#1257b0"])
-_LEVEL = LinearSegmentedColormap.from_list("level", ["#e6e8eb", "#1257b0"])
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ def models_and_combinations(results: Results) -> Figure | None:
             for model in models
         ]
         grids.append(Grid(f"mean change on {title} (points)", models, trainings, values))
-    return _draw(grids, change=True)
+    return _draw(grids)
 
 
 def _words(results: Results) -> dict[tuple[str, str], str]:
@@ -115,7 +111,7 @@ def transfer(results: Results) -> Figure | None:
         )
         for title, trained in by_model(found).items()
     ]
-    return _draw(grids, change=True)
+    return _draw(grids)
 
 
 def _trained_squares(
@@ -129,61 +125,10 @@ def _trained_squares(
     )
 
 
-def orders(results: Results) -> Figure | None:
-    """Accuracy on each belief order after training on some, for each model and task.
-
-    Rows are the cells that train on the task's benchmark (or its look-alike) alone. None where they
-    do not differ in the orders that they train on.
-    """
-    grids = []
-    for title, trained in by_model(groups(results)).items():
-        base = results.base_of(trained[0].cells[0])
-        for task, before in accuracy_by_order(results, base).items():
-            if "pair" in registry.get(task).fields:  # its orders are those of another column
-                continue
-            family = generator_of(registry.get(task).benchmark)
-            asked = {group.label: _orders_trained(results, group, family) for group in trained}
-            rows = [group for group in trained if asked[group.label]]
-            if len({asked[group.label] for group in rows}) < 2:
-                continue
-            names = sorted(before, key=int)
-            after = [
-                [accuracy_by_order(results, result)[task] for result in group.cells]
-                for group in rows
-            ]
-            values: list[list[float | str | None]] = [[100 * before[name] for name in names]]
-            for found in after:
-                values.append([100 * fmean(each[name] for each in found) for name in names])
-            framed = {
-                (row, column)
-                for row, group in enumerate(rows, 1)
-                for column, name in enumerate(names)
-                if int(name) in asked[group.label]
-            }
-            grids.append(
-                Grid(
-                    f"{title}: {task} (%)",
-                    ["base", *map(training_of, rows)],
-                    [f"order {name}" for name in names],
-                    values,
-                    frozenset(framed),
-                )
-            )
-    return _draw(grids, change=False) if grids else None
-
-
-def _orders_trained(results: Results, group: Group, family: str) -> frozenset[int]:
-    """The orders that a cell trains on; none where it trains on another benchmark too."""
-    parts = results.params.dataset[group.cells[0].cell.combination].train
-    if any(generator_of(registry.get(part.task).benchmark) != family for part in parts):
-        return frozenset()
-    return frozenset(o for part in parts for o in part.orders or registry.get(part.task).orders)
-
-
 # --- drawing --------------------------------------------------------------------------------------
 
 
-def _draw(grids: Sequence[Grid], *, change: bool) -> Figure:
+def _draw(grids: Sequence[Grid]) -> Figure:
     """Grids below each other, a number in every square."""
     rows = max(len(grid.rows) for grid in grids)
     columns = max(len(grid.columns) for grid in grids)
@@ -197,25 +142,23 @@ def _draw(grids: Sequence[Grid], *, change: bool) -> Figure:
         bottom=0.25 + 0.7 * _CHARACTER * below,
     )
     known = [abs(v) for grid in grids for row in grid.values for v in row if isinstance(v, float)]
-    most = max([10.0, *known]) if change else 100.0
+    most = max([10.0, *known])
     for axis, grid in zip(axes, grids, strict=True):
-        _draw_grid(axis, grid, most, change=change)
+        _draw_grid(axis, grid, most)
     return figure
 
 
-def _draw_grid(axis: Axes, grid: Grid, most: float, *, change: bool) -> None:
-    colours = _CHANGE if change else _LEVEL
+def _draw_grid(axis: Axes, grid: Grid, most: float) -> None:
     for row, values in enumerate(grid.values):
         for column, value in enumerate(values):
             if isinstance(value, str):
                 axis.text(*(column + 0.5, row + 0.5, value), ha="center", va="center", fontsize=6)
             if not isinstance(value, float):
                 continue
-            share = (value / most + 1) / 2 if change else value / most
-            colour = colours(share)
+            colour = _CHANGE((value / most + 1) / 2)
             axis.add_patch(Rectangle((column, row), 1, 1, facecolor=colour, linewidth=0))
             dark = 0.3 * colour[0] + 0.59 * colour[1] + 0.11 * colour[2] > 0.55
-            text = f"{round(value):+d}" if change else f"{round(value)}"
+            text = f"{round(value):+d}"
             ink = _DARK if dark else _LIGHT
             axis.text(
                 column + 0.5, row + 0.5, text, ha="center", va="center", color=ink, fontsize=8

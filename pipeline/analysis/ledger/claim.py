@@ -31,15 +31,8 @@ class PaperClaim:
     def decided(self, evidence: Evidence) -> Entry:
         """The line of the ledger."""
         found = self.decide(evidence)
-        return Entry(
-            id=self.id,
-            source=self.source,
-            says=self.says,
-            needs=self.needs,
-            word=found.word,
-            why=found.text(),
-            effects=list(found.effects),
-        )
+        named = {name: getattr(self, name) for name in ("id", "source", "says", "needs")}
+        return Entry(**named, word=found.word, why=found.text(), effects=list(found.effects))
 
 
 class Entry(Record):

@@ -47,14 +47,6 @@ class Names:
     rooms: tuple[str, ...] = _ROOMS
     containers: tuple[str, ...] = CONTAINERS
 
-    def first(self, count: int) -> Names:
-        return Names(
-            self.agents[:count],
-            self.objects[:count],
-            self.rooms[:count],
-            self.containers[:count],
-        )
-
 
 NAMES = Names()
 
