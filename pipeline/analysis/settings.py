@@ -42,7 +42,9 @@ def settings(params: Params) -> Settings:
     """All settings of a study and its figures, by section."""
     trained = [c for c in params.cells.values() if isinstance(c, TrainedCell)]
     others = [c for c in params.cells.values() if isinstance(c, BaseCell)]
-    behind = [c for c in params.cells.values() if isinstance(c, ApiCell)]
+    behind = [
+        c for c in params.cells.values() if isinstance(c, ApiCell) and not c.evaluate.programs
+    ]
     entries = params.dataset
     dataset = _common(entries.values(), without={"train", "validation"})
     return {

@@ -11,7 +11,7 @@ from pipeline.analysis.looks import training_name
 from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.analysis.seeds import SeedEstimate
 from pipeline.analysis.tables import Column, Line, Table
-from pipeline.config.params import ApiCell, AskedCell
+from pipeline.config.params import AskedCell
 from pipeline.formats.plural import percent
 from pipeline.judge.answers import followed
 from pipeline.judge.profile import profile_text
@@ -106,7 +106,7 @@ def ways(results: Results) -> list[Way]:
     for result in results.cells.values():
         cell = result.cell
         named = ", ".join(cell.evaluate.programs)
-        if not result.was_run or isinstance(cell, ApiCell):
+        if not result.was_run or cell.evaluate.engine == "replay":
             continue
         if isinstance(cell, AskedCell) and not named:
             continue

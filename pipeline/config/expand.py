@@ -53,22 +53,15 @@ def _cells(study: Study) -> dict[str, Cell]:
     return cells | {f"{cell.of}-crossed": cell for cell in asked if cell is not None}
 
 
-def _program_cells(study: Study, cells: Mapping[str, Cell]) -> Iterable[tuple[str, AskedCell]]:
-    """Yield a cell for each prompt program of each base model with weights."""
-    for (key, cell), name in product(cells.items(), study.evaluate.programs):
+def _program_cells(study: Study, cells: Mapping[str, Cell]) -> Iterable[tuple[str, Cell]]:
+    """Yield a cell for each prompt program of each base model, but for recorded answers."""
+    for (key, cell), (name, program) in product(cells.items(), study.evaluate.programs.items()):
+        asked = {"programs": {name: program}, "samples": 1, "tried": 0, "scoring": "answers"}
         if isinstance(cell, BaseCell):
-            yield (
-                f"{key}-{name}",
-                _asked_again(
-                    study,
-                    key,
-                    cell,
-                    programs={name: study.evaluate.programs[name]},
-                    samples=1,
-                    tried=0,
-                    scoring="answers",
-                ),
-            )
+            yield f"{key}-{name}", _asked_again(study, key, cell, **asked)
+        elif cell.evaluate.engine == _SERVED_BY[ApiModel]:
+            evaluate = cell.evaluate.model_copy(update=asked)
+            yield f"{key}-{name}", cell.model_copy(update={"evaluate": evaluate})
 
 
 def _crossed(study: Study, key: str, cell: Cell) -> AskedCell | None:

@@ -94,7 +94,7 @@ def untrained(params: Params) -> Iterator[tuple[Who, str]]:
     """
     crossed = params.crossed()
     for key, cell in params.cells.items():
-        if cell.kind in ("base", "api"):
+        if cell.kind in ("base", "api") and not cell.evaluate.programs:
             yield Who(cell.model), key
             for asked in (key, crossed[key]) if key in crossed else ():
                 yield Who(cell.model, "", prompted(params.cells[asked].evaluate.prompt)), asked
