@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from pipeline.base.errors import UserError
-from pipeline.cli.cells import CELL, items_by_task, names_cell
 from pipeline.cli.output import JsonOption, check_output, is_standard_output, print_json
 from pipeline.cli.reading import TABLE, read_input, refuse_same_file
 from pipeline.cli.rows import Row, check_length, read_stories, write_rows
@@ -23,15 +21,12 @@ from pipeline.tom import explain as explaining
 from pipeline.tom.check import Agreement, Disagreement
 from pipeline.tom.check import check as check_rows
 from pipeline.tom.claims.reader import read_story
-from pipeline.tom.language import LANGUAGES, get_language, language_of
+from pipeline.tom.language import LANGUAGES, PLAIN, UPSTREAM, get_language, language_of
 from pipeline.tom.parse.text import ParseError, without_options
 from pipeline.tom.question import asked_about
 from pipeline.tom.rules import Rules
 from pipeline.tom.solve import Answer, split_choices
 from pipeline.tom.solve import solve as solve_question
-
-if TYPE_CHECKING:
-    from pipeline.judge.items import Item
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -40,31 +35,13 @@ app = typer.Typer(
 )
 
 
-class RuleSet(StrEnum):
-    """A reading of the stories."""
-
-    PLAIN = "plain"
-    UPSTREAM = "upstream"
-    RELEASED = "released"
-
-
-_LANGUAGES = f"Whose words the stories are in: {', '.join(LANGUAGES)}, or one of their tasks"
 BenchmarkOption = Annotated[
-    str, typer.Option("--benchmark", "-b", metavar="TASK", help=f"{_LANGUAGES}.")
-]
-CellBenchmarkOption = Annotated[
-    str | None,
+    str,
     typer.Option(
-        "--benchmark", "-b", metavar="TASK", help=f"{_LANGUAGES}. For a cell, one of its tasks."
-    ),
-]
-RulesOption = Annotated[
-    RuleSet | None,
-    typer.Option(
-        "--rules",
-        help="plain: as a person reads the story. upstream: as the benchmark's labels were made, "
-        "with its generator's quirks. released: as ToMi's older, published archive was made.",
-        show_default="upstream; plain for generated look-alikes",
+        "--benchmark",
+        "-b",
+        metavar="TASK",
+        help=f"Whose words the stories are in: {', '.join(LANGUAGES)}, or one of their tasks.",
     ),
 ]
 InputArgument = Annotated[
@@ -77,9 +54,7 @@ InputArgument = Annotated[
 ]
 
 
-@app.command(
-    epilog="Example: tomrl tom solve -b tomi questions.jsonl -o answers.jsonl --rules plain"
-)
+@app.command(epilog="Example: tomrl tom solve -b tomi questions.jsonl -o answers.jsonl")
 def solve(
     source: InputArgument,
     benchmark: BenchmarkOption,
@@ -93,10 +68,9 @@ def solve(
             "answer is null where the story implies none; the reason then says why.",
         ),
     ],
-    rules: RulesOption = None,
 ) -> None:
     """Answer every question of a file, and say which sentence decided it."""
-    language, chosen = _language(benchmark, rules)
+    language, chosen = _language(benchmark)
     refuse_same_file(source, output)
     check_output(output)
     rows = list(read_stories(source, "story", "question"))
@@ -114,43 +88,28 @@ def solve(
 
 @app.command(
     epilog="Example: tomrl tom explain -b hi_tom story.txt; the third row of a file of questions: "
-    "tomrl tom explain -b tomi questions.jsonl --row 3; or the third question of a cell, with what "
-    "it answered: tomrl tom explain mini/nano-cued --row 3"
+    "tomrl tom explain -b tomi questions.jsonl --row 3"
 )
 def explain(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="STORY|CELL",
-            help=f"A text file with one story, or a table with a column story. Or {CELL}.",
+            metavar="STORY", help="A text file with one story, or a table with a column story."
         ),
     ],
-    benchmark: CellBenchmarkOption = None,
+    benchmark: BenchmarkOption,
     row: Annotated[
-        int,
-        typer.Option(
-            min=1, help="Which row of a table, or question of a cell, to explain; counted from 1."
-        ),
+        int, typer.Option(min=1, help="Which row of a table to explain; counted from 1.")
     ] = 1,
-    rules: RulesOption = None,
 ) -> None:
     """Show a story and, after each sentence that changes a belief, what everybody believes."""
-    answered = None
-    if names_cell(source):
-        benchmark, answered = _asked(str(source), benchmark, row)
-        story = answered.example.story
-    else:
-        story = _story_of(source, row)
-    language, chosen = _language(_named(benchmark), rules)
+    story = _story_of(source, row)
+    language, chosen = _language(benchmark)
     try:
         text = explaining.explain(language, story, chosen)
     except ParseError as error:
         raise UserError(f"{source}: {error}") from None
-    terminal = Terminal()
-    terminal.say(text)
-    if answered is not None:
-        asked, said = answered.example, "right" if answered.right else "wrong"
-        terminal.say(f"\n{asked.question} {asked.answer}.\n{source}, {said}: {answered.response}")
+    Terminal().say(text)
 
 
 @app.command(
@@ -160,55 +119,37 @@ def check(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE|CELL",
+            metavar="FILE",
             help=f"{TABLE} Columns: story, question and answer (the label); "
-            f"optional are id, choices, order and question_type. Or {CELL}: the labels of its "
-            "suite.",
+            "optional are id, choices, order and question_type.",
         ),
     ],
-    benchmark: CellBenchmarkOption = None,
+    benchmark: BenchmarkOption,
     disagreements: Annotated[
         Path | None,
         typer.Option(
             "--disagreements",
             "-d",
             help="Where to write every row whose label differs from the solver's answer "
-            "[default: IN.disagreements.jsonl beside the input; none for a cell].",
+            "[default: IN.disagreements.jsonl beside the input].",
         ),
     ] = None,
-    rules: RulesOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare a benchmark's labels with what its stories imply, by belief order and type."""
-    output = disagreements
-    if not names_cell(source):
-        output = disagreements or source.with_suffix(".disagreements.jsonl")
-        refuse_same_file(source, output)
-    if output is not None:
-        check_output(output)
-    if names_cell(source):
-        by_task = _suite_rows(str(source), benchmark)
-    else:
-        rows = read_stories(source, "story", "question", "answer")
-        by_task = {_named(benchmark): [{**row, "line": number} for number, row in rows]}
-    reports = {
-        task: check_rows(language, rows, chosen)
-        for task, rows in by_task.items()
-        for language, chosen in [_language(task, rules)]
-    }
-    found = [each for report in reports.values() for each in report.disagreements]
-    if output is not None:
-        _write_disagreements(output, found)
+    output = disagreements or source.with_suffix(".disagreements.jsonl")
+    refuse_same_file(source, output)
+    check_output(output)
+    rows = read_stories(source, "story", "question", "answer")
+    language, chosen = _language(benchmark)
+    report = check_rows(language, ({**row, "line": number} for number, row in rows), chosen)
+    _write_disagreements(output, report.disagreements)
     if as_json:
-        print_json({task: report.as_json() for task, report in reports.items()})
+        print_json({benchmark: report.as_json()})
         return
-    terminal = Terminal(stderr=output is not None and is_standard_output(output))
-    for task, report in reports.items():
-        if len(reports) > 1:
-            terminal.say(f"{task}:")
-        _print_agreement(report, terminal)
-    where = "" if output is None else f" written to {output}"
-    terminal.say(f"{counted(len(found), 'disagreement')}{where}")
+    terminal = Terminal(stderr=is_standard_output(output))
+    _print_agreement(report, terminal)
+    terminal.say(f"{counted(len(report.disagreements), 'disagreement')} written to {output}")
 
 
 def _write_disagreements(output: Path, disagreements: Iterable[Disagreement]) -> None:
@@ -249,13 +190,12 @@ def claims(
         ),
     ],
     benchmark: BenchmarkOption = "hi_tom",
-    rules: RulesOption = None,
 ) -> None:
     """Read what responses say about who believes what, and check it against their stories.
 
     A response to a story that is not in the benchmark's words has no claims.
     """
-    language, chosen = _language(benchmark, rules)
+    language, chosen = _language(benchmark)
     refuse_same_file(source, output)
     check_output(output)
     rows = list(read_stories(source, "story", "question", "response"))
@@ -308,45 +248,15 @@ def _print_agreement(report: Agreement, console: Terminal) -> None:
         console.print(table)
 
 
-def _language(benchmark: str, rules: RuleSet | None) -> tuple[str, Rules]:
-    """The language of a benchmark or task, with the named rules or its labels'."""
+def _language(benchmark: str) -> tuple[str, Rules]:
+    """The language of a benchmark or task, with the rules of its labels."""
     language = language_of(benchmark)
     if language is None:
         raise UserError(
             f"--benchmark {benchmark}: the engine does not read its stories; allowed: "
             f"{', '.join(LANGUAGES)}, and tasks in their words such as hi_tom_style"
         )
-    labelled = RuleSet.PLAIN if "_style" in benchmark else RuleSet.UPSTREAM
-    try:
-        return language.name, language.rules_named((rules or labelled).value)
-    except ValueError as error:
-        raise UserError(f"--rules: {error}") from None
-
-
-def _named(benchmark: str | None) -> str:
-    if benchmark is None:
-        raise UserError(
-            "--benchmark: say whose words the stories of the file are in, such as -b hi_tom"
-        )
-    return benchmark
-
-
-def _asked(name: str, benchmark: str | None, row: int) -> tuple[str, Item]:
-    """A question of a cell with its answer, counted over its tasks in their order."""
-    asked = [
-        (task, item) for task, items in items_by_task(name, benchmark).items() for item in items
-    ]
-    if row > len(asked):
-        raise UserError(f"--row {row}: {name} answered {counted(len(asked), 'question')}")
-    return asked[row - 1]
-
-
-def _suite_rows(name: str, benchmark: str | None) -> dict[str, list[dict[str, Any]]]:
-    return {
-        task: [{**asdict(item.example), "line": number} for number, item in enumerate(items, 1)]
-        for task, items in items_by_task(name, benchmark).items()
-        if language_of(task) is not None
-    }
+    return language.name, language.rules_named(PLAIN if "_style" in benchmark else UPSTREAM)
 
 
 def _solved(language: str, row: Row, rules: Rules) -> Answer:

@@ -59,14 +59,6 @@ def test_what_came_of_editing_its_reasoning_is_told(checkout: Path) -> None:
     edits.unlink()
 
 
-def test_its_questions_are_explained_and_checked() -> None:
-    shown = run("tom", "explain", "nano-hi", "-b", "hi_tom_style", "--row", "2")
-    assert "really" in shown and "mini/nano-hi" not in shown and "nano-hi, " in shown
-    assert run("tom", "check", "nano-hi", "-b", "hi_tom_style").endswith("0 disagreements\n")
-    with pytest.raises(UserError, match=r"--row 100000: nano-hi answered"):
-        run("tom", "explain", "nano-hi", "--row", "100000")
-
-
 def test_what_was_meant_is_asked() -> None:
     with pytest.raises(UserError, match=r"mini/nano-hii \(did you mean 'nano-hi'\?\)"):
         run("judge", "nano-hii")

@@ -40,20 +40,6 @@ def test_solve_keeps_the_order_and_gives_reasons(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
 
 
-def test_solve_with_other_rules(tmp_path: Path) -> None:
-    story = (
-        "Ann entered the hall. Bob entered the hall. The hat is in the box. Bob exited the hall. "
-        "Cleo entered the hall. Ann moved the hat to the jar."
-    )
-    question = "Where does Ann think that Bob searches for the hat?"
-    source = write(tmp_path / "in.jsonl", {"story": story, "question": question})
-    answers = {}
-    for rules in ("plain", "upstream", "released"):
-        tomrl("tom", "solve", "-b", "tomi", source, "-o", tmp_path / "out.jsonl", "--rules", rules)
-        answers[rules] = read(tmp_path / "out.jsonl")[0]["answer"]
-    assert answers == {"plain": "box", "upstream": "jar", "released": "jar"}
-
-
 def test_explain_reads_text_and_rows(tmp_path: Path) -> None:
     text = tmp_path / "story.txt"
     text.write_text(STORY, encoding="utf-8")
