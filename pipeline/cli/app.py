@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
-from typer.core import TyperGroup
 
 from pipeline.base.disk import trouble
 from pipeline.base.errors import UserError
@@ -57,39 +55,9 @@ EXTRAS = {
     for package in packages.split()
 }
 """The extra of this package that provides an import."""
-_OLD = {
-    ("repro",): ("run",),
-    ("regrade",): ("judge", "--match", "tags"),
-    ("train", "plan"): ("plan", "--backend", "local"),
-    ("train", "show"): ("plan",),
-    ("models", "list"): ("doctor",),
-    ("run", "--pin"): ("sweep", "--no-push", "--study"),
-}
-"""Former names of commands, for one release."""
-
-
-class _Group(TyperGroup):
-    """Accepts former names of commands."""
-
-    def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
-        args = sys.argv[1:] if args is None else list(args)
-        for old, new in _OLD.items():
-            if tuple(args[: len(old)]) == old:
-                args = [*new, *args[len(old) :]]
-        return super().main(args, *more, **options)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Suggest a command of that name in a group."""
-        name, groups = args[0], self.commands.items()
-        inner = [f"{group} {name}" for group, g in groups if name in getattr(g, "commands", ())]
-        if inner and name not in self.commands:
-            ctx.fail(f"No such command {name!r}. Did you mean {inner[0]!r}?")
-        return super().resolve_command(ctx, args)
-
 
 app = typer.Typer(
     name="tomrl",
-    cls=_Group,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,

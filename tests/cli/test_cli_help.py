@@ -25,9 +25,6 @@ def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[s
 COMMANDS = {path: path for path in walk(typer.main.get_command(app))}
 
 
-LOCAL = ("plan", "--backend", "local", "--cell", "nano-cued", "--memory", "9")
-
-
 def shown(*words: str, columns: int = 80) -> str:
     result = CliRunner().invoke(app, words, env={"COLUMNS": str(columns)})
     assert result.exit_code == 0, result.output
@@ -41,27 +38,6 @@ def test_help_of_every_command(path: tuple[str, ...]) -> None:
     assert re.search(r"Examples?: ", text), text
     assert "…" not in text
     assert f"tomrl {' '.join(path)}".strip() in " ".join(text.split("Example")[1].split())
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (("repro", "-h"), ("run", "-h")),
-        (("train", "show", "-h"), ("plan", "-h")),
-        (("run", "--pin", "mini", "-h"), ("sweep", "--no-push", "--study", "mini", "-h")),
-        (("train", "plan", *LOCAL[3:]), LOCAL),
-        (("regrade", "gone.csv"), ("judge", "--match", "tags", "gone.csv")),
-    ],
-)
-def test_old_names_are_the_new_ones(old: tuple[str, ...], new: tuple[str, ...]) -> None:
-    before, after = (CliRunner().invoke(app, words) for words in (old, new))
-    assert (before.output, str(before.exception)) == (after.output, str(after.exception))
-    assert "No such" not in before.output
-
-
-def test_a_command_of_a_group_is_suggested() -> None:
-    result = CliRunner().invoke(app, ["explain"], env={"COLUMNS": "80"})
-    assert result.exit_code == 2 and "Did you mean 'tom explain'?" in result.output
 
 
 def test_nothing_is_lost_between_brackets() -> None:
