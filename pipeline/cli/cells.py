@@ -63,10 +63,6 @@ def names_cell(source: Path) -> bool:
     return not (source.is_file() or source.suffix)
 
 
-def items_by_task(name: str, benchmark: str | None = None) -> Mapping[str, list[Item]]:
-    return {task: items for task, (items, _) in answers_by_task(name, benchmark).items()}
-
-
 def answers_by_task(
     name: str, benchmark: str | None = None
 ) -> Mapping[str, tuple[list[Item], Used]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +13,11 @@ import typer
 from pipeline.base.errors import UserError
 from pipeline.cli.cells import CELL, BenchmarkOption, answers_by_task, names_cell
 from pipeline.cli.reading import COLUMNS_HELP, TABLE, RawOption
-from pipeline.cli.regrade import GRADED, Match, regrade
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 
 if TYPE_CHECKING:
+    from pipeline.evaluate.regrade import Regraded
     from pipeline.judge.answers import AnswerVerdict
     from pipeline.judge.evidence import AgainstRule
     from pipeline.judge.foreign import ForeignAnswers
@@ -26,6 +27,16 @@ if TYPE_CHECKING:
     Judged = tuple[Verdict, Sequence[Signature]]
 
 RULES_SHOWN = 6
+_GRADED = ("answer", "response")
+"""What every row must have to be graded."""
+
+
+class Match(StrEnum):
+    """A way to find and compare answers."""
+
+    STRICT = "strict"
+    EXPANDED = "expanded"
+    TAGS = "tags"
 
 
 def judge(
@@ -74,21 +85,20 @@ def judge(
     """
     if match is not None and before is not None:
         raise UserError("--before is for the verdict; leave out --match")
-    of_cell = names_cell(source)
-    if of_cell:
-        for option, given in (("--before", before), ("--columns", columns), ("--raw", raw)):
-            if given is not None:
-                raise UserError(
-                    f"{option} goes with a file; of a cell the report has what training did to its "
-                    "responses: tomrl report"
-                )
-    file = None if of_cell else _file(source, benchmark, columns, raw, match)
-    if match is not None:
-        regrade(file or source, benchmark, match, as_json=as_json)
+    if not names_cell(source):
+        file = _file(source, benchmark, columns, raw, match)
+        if match is None:
+            _judge_file(file, before, as_json=as_json)
+        else:
+            _grade_file(file, match, as_json=as_json)
         return
-    if file is not None:
-        _judge_file(file, before, as_json=as_json)
-        return
+    of_files = {"--before": before, "--columns": columns, "--raw": raw, "--match": match}
+    for option, given in of_files.items():
+        if given is not None:
+            raise UserError(
+                f"{option} goes with a file; of a cell the report has accuracies, and what "
+                "training did to its responses: tomrl report"
+            )
     judged = dict(_judge_cell(str(source), benchmark))
     if as_json:
         print(json.dumps({task: _as_json(*found) for task, found in judged.items()}))
@@ -105,7 +115,7 @@ def _file(
     from pipeline.judge.counted import NEEDED
     from pipeline.judge.foreign import ForeignAnswers
 
-    needed = NEEDED if match is None else GRADED
+    needed = NEEDED if match is None else _GRADED
     return ForeignAnswers.of(source, benchmark, parse_columns(columns), raw, needed)
 
 
@@ -128,6 +138,37 @@ def _judge_file(file: ForeignAnswers, before: Path | None, *, as_json: bool) -> 
         why = ", ".join(dict.fromkeys(judged.failed))[:200]
         console.say(f"never answered  {len(judged.failed)} of the questions ({why}); left out.")
     _show(judged.verdict, signatures)
+
+
+def _grade_file(file: ForeignAnswers, match: Match, *, as_json: bool) -> None:
+    """Print accuracy by belief order, by the rules of the papers or this project's."""
+    from pipeline.evaluate.regrade import regrade
+
+    graded = regrade(file.read(_GRADED), file.task, match.value)
+    if as_json:
+        shares = {order: found.as_json() for order, found in graded.by_order.items()}
+        missing = graded.found.count(False)
+        told = {"accuracy": shares, "match": match.value, "without_answer": missing}
+        print(json.dumps(told))
+    else:
+        _show_graded(graded, f"{file.path.name}: {file.task.name}", match)
+
+
+def _show_graded(graded: Regraded, name: str, match: Match) -> None:
+    missing, all_answers = graded.found.count(False), len(graded.found)
+    table = make_table(f"{name}, match {match.value}", ["order"], ("right", "of", "%", "95 %"))
+    for order, found in graded.by_order.items():
+        right = round(found.value * found.count)
+        span = f"{100 * found.low:.1f} to {100 * found.high:.1f}"
+        table.add_row(order, str(right), str(found.count), f"{100 * found.value:.2f}", span)
+    console = Terminal()
+    console.print(table)
+    if missing == all_answers:
+        where = "tags" if match is Match.TAGS else "JSON"
+        other = "expanded" if match is Match.TAGS else "tags"
+        console.say(f"No response has an answer in {where}; did you mean --match {other}?")
+    elif missing:
+        console.say(f"{missing} of {all_answers} responses have no answer; they count as wrong.")
 
 
 def _judge_cell(name: str, benchmark: str | None) -> Iterator[tuple[str, Judged]]:

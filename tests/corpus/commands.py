@@ -114,7 +114,7 @@ _TYPED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("tom claims in.jsonl -o out.jsonl", ("in.jsonl, line 1", "'response'", "missing")),
     ("judge in.jsonl --match tags", ("in.jsonl", "story, question", "missing: answer")),
     ("judge --match tags gone.csv", ("gone.csv", "no such file")),
-    ("judge --match tags studies", ("no evaluated cell mini/studies",)),
+    ("judge --match tags studies", ("--match", "goes with a file")),
     ("judge --match tags params.yaml", ("params.yaml", "not read")),
     ("judge in.jsonl --match odd", ("--match", "odd", "tags")),
     ("judge in.jsonl --match tags -b nothing", ("'nothing'", "hi_tom")),
