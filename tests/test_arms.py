@@ -11,7 +11,6 @@ import yaml
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import AskedCell, Cell, Params, TrainedCell
-from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import load_study
 from tests.conftest import TINY
 
@@ -29,7 +28,7 @@ def expanded(folder: Path, **grid: Any) -> Params:
     study["grid"] |= {"models": ["nano"], **grid}
     (folder / "mini.yaml").write_text(yaml.safe_dump(study))
     params = expand(load_study(folder / "mini.yaml"))
-    return Params.model_validate(yaml.safe_load(dump_params(params)))
+    return Params.model_validate(params.model_dump(mode="json"))
 
 
 def trained_cell(cell: Cell) -> TrainedCell:
@@ -124,7 +123,7 @@ def crossed(folder: Path, **evaluate: Any) -> Params:
     study["evaluate"] |= {"crossed": True, **evaluate}
     (folder / "mini.yaml").write_text(yaml.safe_dump(study))
     params = expand(load_study(folder / "mini.yaml"))
-    return Params.model_validate(yaml.safe_load(dump_params(params)))
+    return Params.model_validate(params.model_dump(mode="json"))
 
 
 def test_both_models_are_asked_with_both_prompts(tmp_path: Path) -> None:

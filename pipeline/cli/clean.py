@@ -18,16 +18,11 @@ from pipeline.formats.leftovers import MADE, ownerless
 from pipeline.ops.driver.checkout import find_root
 from pipeline.ops.driver.mend import mend_dvc
 
-_ALL = (".dvc/cache", ".dvc/tmp", "mlartifacts")
 console = Terminal()
 
 
 def clean(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    everything: Annotated[
-        bool,
-        typer.Option("--all", help="Also the DVC cache and the MLflow runs."),
-    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be removed, with sizes.")
     ] = False,
@@ -35,8 +30,8 @@ def clean(
     """Remove what the pipeline made: data, runs, weights, logs, reports and resumable state.
 
     This includes half-written files of killed processes, also those of other machines: make sure
-    that none of them is running. Without `--all`, `dvc repro` restores everything from the DVC
-    cache in seconds; only interrupted work starts again from the beginning.
+    that none of them is running. `dvc repro` restores everything from the DVC cache in seconds;
+    only interrupted work starts again from the beginning.
 
     Example: `tomrl clean --dry-run`, then `tomrl clean --yes`
     """
@@ -45,9 +40,6 @@ def clean(
         mend_dvc(root)
     _refuse_owned(root)
     made = [root / name for name in MADE if (root / name).exists()]
-    if everything:
-        made += [root / name for name in _ALL if (root / name).exists()]
-        made += sorted(root.glob("mlflow.db*"))
     elsewhere = [
         path for path in ownerless(root) if not any(path.is_relative_to(part) for part in made)
     ]

@@ -39,13 +39,6 @@ def compare(
         str,
         typer.Argument(metavar="B", help="What it is compared with."),
     ],
-    examples: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="How many questions to show per column that only A gets right, and only B.",
-        ),
-    ] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two cells question by question, with intervals and the answers that differ.
@@ -63,11 +56,11 @@ def compare(
     """
     files = Path(first), Path(second)
     if all(file.is_file() for file in files):
-        results = [_of_files(*files, examples)]
+        results = [_of_files(*files)]
     else:
         root = find_root()
         pairs = _pairs(root, first, second)
-        results = [_of_cells(root, one, other, examples) for one, other in pairs]
+        results = [_of_cells(root, one, other) for one, other in pairs]
     if as_json:
         print(json.dumps([each.as_json() for each in results]))
         return
@@ -126,7 +119,7 @@ def _grades(side: Side) -> pd.DataFrame:
     return read_grades(side.answers / GRADES, side.made_by)
 
 
-def _of_cells(root: Path, one: Side, other: Side, examples: int) -> _Compared:
+def _of_cells(root: Path, one: Side, other: Side) -> _Compared:
     from pipeline.analysis.compare import compare as compare_answers
 
     found = compare_answers(_grades(one), _grades(other))
@@ -138,12 +131,12 @@ def _of_cells(root: Path, one: Side, other: Side, examples: int) -> _Compared:
     if one.answers.samefile(other.answers):
         return _Compared(one.text, other.text, found, (), same=one.answers)
     study = one.study or other.study
-    said = [_responses(side) for side in (one, other)] if examples else []
-    turned = _turned(said, lambda column: _questions(root, study, column), found, examples)
+    said = [_responses(side) for side in (one, other)]
+    turned = _turned(said, lambda column: _questions(root, study, column), found)
     return _Compared(one.text, other.text, found, list(turned))
 
 
-def _of_files(first: Path, second: Path, examples: int) -> _Compared:
+def _of_files(first: Path, second: Path) -> _Compared:
     from pipeline.analysis.board import items_of_answers, names_of, side_by_side
     from pipeline.judge.foreign import ForeignAnswers
 
@@ -154,7 +147,7 @@ def _of_files(first: Path, second: Path, examples: int) -> _Compared:
     named = [dict(zip(names_of(items), items, strict=True)) for items in (one, other)]
     said = [{name: item.response for name, item in items.items()} for items in named]
     asked = {name: _with_gold(item.example) for name, item in named[0].items()}
-    turned = _turned(said, lambda _: asked, [found], examples)
+    turned = _turned(said, lambda _: asked, [found])
     return _Compared(str(first), str(second), [found], list(turned))
 
 
@@ -182,20 +175,18 @@ def _turned(
     said: Sequence[Mapping[str, str]],
     asked_in: Callable[[str], Mapping[str, str]],
     found: Sequence[ColumnCompared],
-    examples: int,
 ) -> Iterator[dict[str, str]]:
-    """Yield questions that only one of the two answers right, with both responses.
+    """Yield a question of each kind that only one answers right, with both responses.
 
     Args:
         said: The responses of both by question.
         asked_in: The questions of a column with their gold answers.
         found: What differs.
-        examples: How many questions of each kind.
     """
-    for each in found if examples else ():
+    for each in found:
         asked = asked_in(each.column) if each.gained or each.lost else {}
         for kind, names in (("only B is right", each.gained), ("only A is right", each.lost)):
-            for name in [name for name in names if all(name in of for of in said)][:examples]:
+            for name in [name for name in names if all(name in of for of in said)][:1]:
                 yield {
                     "column": each.column,
                     "kind": kind,

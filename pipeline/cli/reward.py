@@ -49,7 +49,7 @@ def score(
             metavar="FILE",
             help=f"{TABLE} Columns: completion (the text after the pre-filled `<think>`) and "
             f"ground_truth. Also those of {', '.join(OPTIONAL)} that the task's grading or the "
-            "preset reads; an error names a missing one.",
+            f"preset reads; an error names a missing one. The task is {DEFAULT_TASK} unless told.",
         ),
     ],
     preset: Annotated[Preset, typer.Option("--preset", "-p", help="The reward preset.")],
@@ -62,13 +62,6 @@ def score(
             "(by the published rule), strict.",
         ),
     ],
-    benchmark: Annotated[
-        str,
-        typer.Option("--benchmark", "-b", help="The task of rows that name none."),
-    ] = DEFAULT_TASK,
-    weight: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Weight of the reasoning (preset fidelity).")
-    ] = None,
 ) -> None:
     """Score every response of a file.
 
@@ -76,9 +69,8 @@ def score(
     """
     refuse_same_file(source, output)
     check_output(output)
-    registry.get(benchmark)
-    chosen = load_preset(preset.value, {} if weight is None else {"weight": weight})
-    given = [safe_reward(chosen, *row) for row in read_completions(source, benchmark, chosen)]
+    chosen = load_preset(preset.value)
+    given = [safe_reward(chosen, *row) for row in read_completions(source, DEFAULT_TASK, chosen)]
     rows: list[dict[str, object]] = [
         {
             "score": each.score,

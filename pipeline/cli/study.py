@@ -11,12 +11,12 @@ from rich.markup import escape
 
 from pipeline.base.errors import UserError
 from pipeline.cli.diff import diff
-from pipeline.cli.output import JsonOption, print_json, write_output
+from pipeline.cli.output import JsonOption, print_json
 from pipeline.cli.recipe import recipe
 from pipeline.cli.tables import make_list, make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.config.expand import expand
-from pipeline.config.params_file import dump_params, read_params
+from pipeline.config.params_file import read_params
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study, readable_studies
 from pipeline.formats.plural import counted
@@ -109,9 +109,6 @@ def list_studies(as_json: JsonOption = False) -> None:
 @app.command()
 def show(
     name: Name,
-    expanded: Annotated[
-        bool, typer.Option("--expanded", help="Print every resolved parameter of every cell.")
-    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print every resolved parameter as JSON.")
     ] = False,
@@ -123,9 +120,6 @@ def show(
     study = check(_home(), name)
     if as_json:
         print_json(expand(study).model_dump(mode="json"))
-        return
-    if expanded:
-        write_output(Path("-"), dump_params(expand(study)))
         return
     console.print(f"[bold]{escape(study.title)}[/]  (study {study.name})")
     if study.paper:

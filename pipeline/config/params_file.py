@@ -185,10 +185,6 @@ def _line(params: Params, cell: Cell) -> dict[str, str]:
     return dict(zip(_LINE, said, strict=True))
 
 
-def dump_params(params: Params) -> str:
-    return write_yaml(params.model_dump(mode="json"))
-
-
 def _merged(whole: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     return whole | {
         name: _merged(whole[name], value)

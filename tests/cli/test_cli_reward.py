@@ -66,8 +66,8 @@ def test_fidelity_reads_the_story(tmp_path: Path) -> None:
         "question": QUESTION,
     }
     silent = {**row, "completion": "</think><answer> blue_jar</answer>"}
-    score(write(tmp_path, row, silent), "--weight", "0.4", preset="fidelity")
-    assert [each["score"] for each in read(tmp_path)] == pytest.approx([1.1, 0.7])
+    score(write(tmp_path, row, silent), preset="fidelity")
+    assert [each["score"] for each in read(tmp_path)] == pytest.approx([1.1, 0.6])
 
 
 def test_the_reward_names_what_it_reads_itself(tmp_path: Path) -> None:

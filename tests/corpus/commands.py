@@ -132,10 +132,6 @@ _TYPED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("reward score in.jsonl -p rlvr", ("Missing option", "--output")),
     ("reward score in.jsonl -p rlhf -o out.jsonl", ("rlhf", "rlvr")),
     ("reward score in.jsonl -p rlvr -o in.jsonl", ("in.jsonl", "input")),
-    ("reward score in.jsonl -p rlvr -o out.jsonl -b nothing", ("'nothing'",)),
-    ("reward score in.jsonl -p fidelity -o out.jsonl --weight 2", ("--weight",)),
-    ("reward score in.jsonl -p fidelity -o out.jsonl --weight nan", ("--weight",)),
-    ("reward score in.jsonl -p rlvr -o out.jsonl --weight 0.5", ("weight", "rlvr")),
     ("reward score gone.jsonl -p rlvr -o out.jsonl", ("gone.jsonl", "no such file")),
     ("reward score in.jsonl -p rlvr -o out.jsonl", ("in.jsonl, line 1", "'completion'", "missing")),
 )

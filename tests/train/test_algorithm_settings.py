@@ -13,7 +13,6 @@ from pipeline.base.errors import UserError
 from pipeline.config.algorithms import ALGORITHMS, Ppo, with_defaults
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
-from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import load_study
 from pipeline.train.algorithms import Signal, estimate
 from tests.conftest import TINY
@@ -26,7 +25,7 @@ def expanded(folder: Path, train: dict[str, Any], algorithms: list[str]) -> Para
     study["grid"] |= {"algorithms": algorithms, "models": ["nano"]}
     (folder / "mini.yaml").write_text(yaml.safe_dump(study))
     params = expand(load_study(folder / "mini.yaml"))
-    return Params.model_validate(yaml.safe_load(dump_params(params)))
+    return Params.model_validate(params.model_dump(mode="json"))
 
 
 def test_a_cell_has_its_own_algorithm_fully_resolved(tmp_path: Path) -> None:
