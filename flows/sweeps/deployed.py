@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,11 +15,15 @@ from prefect.states import Failed, State
 from pydantic import Field
 
 from flows.commits import check_commit
+from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.ops.driver.checkout import find_root
+from pipeline.ops.mirror.server import URI_VARIABLE
 
 if TYPE_CHECKING:
     from flows.driver.commands import Commands
     from flows.sweeps.record import SweepFolder
+
+_DATABASE = "sqlite:///"
 
 
 @flow(name="scheduled sweep", flow_run_name="sweep-of-{study}")
@@ -75,7 +80,6 @@ def run_sweep(
 def _run(folder: SweepFolder, slots: int | None, pushing: bool = True) -> bool | State:
     from flows.driver.stopping import until_stopped
     from flows.driver.work import RunFailed
-    from flows.sweeps.places import absolute_places
     from flows.sweeps.push import NotPushed
 
     os.environ.update(absolute_places(os.environ, folder.home))
@@ -84,6 +88,18 @@ def _run(folder: SweepFolder, slots: int | None, pushing: bool = True) -> bool |
         return until_stopped(run)
     except (RunFailed, NotPushed) as failure:  # returned: Prefect prints tracebacks of what is not
         return Failed(message=str(failure), data=failure)
+
+
+def absolute_places(environment: Mapping[str, str], root: Path) -> dict[str, str]:
+    """The variables with paths relative to a checkout, made absolute, as a worktree would resolve
+    them elsewhere.
+    """
+    mirror = environment.get(MIRROR_VARIABLE)
+    places = {MIRROR_VARIABLE: str(root / mirror)} if mirror else {}
+    uri = environment.get(URI_VARIABLE, "")
+    if uri.startswith(_DATABASE):
+        places[URI_VARIABLE] = f"{_DATABASE}{root / uri.removeprefix(_DATABASE)}"
+    return places
 
 
 def _sweep(folder: SweepFolder, commands: Commands, slots: int | None, pushing: bool) -> bool:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import sysconfig
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
+from pipeline.analysis.against_paper import (
+    AgainstPaper,
+    Compared,
+    against_paper,
+    checked,
+    in_words,
+    no_record,
+)
 from pipeline.base.errors import UserError
-from pipeline.cli.diff import diff
-from pipeline.cli.output import JsonOption, print_json
-from pipeline.cli.recipe import recipe
+from pipeline.cli.output import JsonOption, print_json, write_output
 from pipeline.cli.tables import make_list, make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.config.expand import expand
 from pipeline.config.params_file import read_params
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study, readable_studies
+from pipeline.config.yaml_file import write_yaml
+from pipeline.formats.files import json_text
 from pipeline.formats.plural import counted
 from pipeline.ops.driver.checkout import find_root, use_study
 
@@ -28,8 +37,8 @@ app = typer.Typer(
     "training and evaluation of an experiment.",
     epilog="Example: `tomrl study show mini`, then `tomrl study use mini && dvc repro`",
 )
-app.command()(diff)
 console = Terminal()
+_HEAD = {"name", "title", "paper"}
 Name = Annotated[
     str,
     typer.Argument(help="Name of a study, see `tomrl study list`."),
@@ -128,6 +137,75 @@ def show(
     for subject, value in recipe(study):
         table.add_row(subject, escape(value))
     console.print(table, highlight=False)
+
+
+def recipe(study: Study) -> list[tuple[str, str]]:
+    """(field, its value as YAML), in the order of the file, and at the end the cells."""
+    content = study.model_dump(mode="json", exclude=_HEAD, exclude_unset=True)
+    lines = [line for field, value in content.items() for line in _lines(field, value)]
+    return [*lines, ("cells", ", ".join(expand(study).cells))]
+
+
+def _lines(field: str, value: object) -> Iterator[tuple[str, str]]:
+    """Yield a section's fields; deeper ones share a line, unless all are sections."""
+    inner = value if isinstance(value, Mapping) else {}
+    if inner and ("." not in field or all(isinstance(each, Mapping) for each in inner.values())):
+        for name, each in inner.items():
+            yield from _lines(f"{field}.{name}", each)
+    else:
+        yield field, write_yaml(value, flow=True).removesuffix("\n...\n").strip()
+
+
+@app.command()
+def diff(
+    name: Name,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print every statement as JSON, those that agree too.")
+    ] = False,
+) -> None:
+    """Print how a study differs from the paper that it re-runs, what that leaves open, and why.
+
+    Exits 2 if something differs and `studies/records/NAME.yaml` gives no reason.
+
+    Example: `tomrl study diff tom-rl`
+    """
+    root = find_root()
+    params = expand(find_study(root, name))
+    found = against_paper(params, root)
+    if found is None:
+        sentence = no_record(params, root)
+        machine, people = json_text({"study": name, "paper": None, "says": sentence}), sentence
+    else:
+        machine, people = checked(found).text(), "\n".join(_differences(found))
+    if as_json:
+        write_output(Path("-"), machine)
+    else:
+        Terminal().say(people)
+
+
+def _differences(found: AgainstPaper) -> Iterator[str]:
+    """Yield differences, open settings, and the names of equal ones."""
+    differs, left, same = (found.of(status) for status in ("differs", "open", "same"))
+    yield f"{found.study} re-runs {found.paper}: {found.title}"
+    yield f"code: {found.code or 'not public'}"
+    yield f"{counted(len(found.compared), 'statement')} of paper and code compared"
+    for heading, chosen in (
+        (f"{len(differs)} otherwise than stated", differs),
+        (f"{len(left)} left open by the paper", left),
+    ):
+        yield f"\n{heading}"
+        for each in chosen:
+            yield from _block(each)
+    yield f"\n{len(same)} as stated"
+    for topic in dict.fromkeys(each.topic for each in same):
+        yield f"  {topic}: {', '.join(each.what for each in same if each.topic == topic)}"
+
+
+def _block(each: Compared) -> Iterator[str]:
+    yield f"\n  {each.topic}: {each.what}" + (f" ({each.where})" if each.where else "")
+    yield f"    stated  {in_words(each.stated)} [{each.source}]"
+    yield f"    here    {in_words(each.here)}"
+    yield f"    reason  {each.reason or 'none is given'}"
 
 
 @app.command()

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from pipeline.base.errors import UserError
 from pipeline.cli.app import app
-from pipeline.cli.recipe import recipe
+from pipeline.cli.study import recipe
 from pipeline.config.study_files import find_study
 from tests.conftest import PROJECT, TINY
 

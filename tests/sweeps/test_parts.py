@@ -14,8 +14,8 @@ from flows.driver.progress import CellState, advanced, told
 from flows.driver.record import RunFolder, standing
 from flows.driver.results import description, table_rows
 from flows.driver.work import Hopeless
+from flows.sweeps.deployed import absolute_places
 from flows.sweeps.pin import pin, same_inputs
-from flows.sweeps.places import absolute_places
 from flows.sweeps.record import Sweep, SweepFolder, sweep_folder, sweep_names
 from flows.sweeps.start import begin
 from pipeline.analysis.findings import findings
