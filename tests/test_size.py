@@ -21,7 +21,7 @@ BUDGETS = {
     "pipeline/analysis": 5119,
     "pipeline/audit": 941,
     "pipeline/base": 779,
-    "pipeline/cli": 3143,
+    "pipeline/cli": 2957,
     "pipeline/config": 1829,
     "pipeline/data": 1723,
     "pipeline/engine": 1739,
