@@ -89,8 +89,6 @@ class EnginePlace:
 class Engine(Protocol):
     """Anything that completes prompts.
 
-    One that holds an ``effort`` (:class:`pipeline.evaluate.effort.Effort`) has its speed logged.
-
     Attributes:
         name: Its name in a study.
         libraries: Versions of what it computes with, known once it has run.

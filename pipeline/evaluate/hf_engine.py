@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from pipeline.base.ownership import owned
 from pipeline.engine.sampling import Sampling
-from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import (
     TOO_LONG,
     EnginePlace,
@@ -66,7 +65,6 @@ class TransformersEngine:
         self.folder, self.work, self.batch = folder, work, batch
         self.threads, self.precision = threads, precision
         self.libraries = installed(*MODEL)
-        self.effort = Effort()
         self._held = ExitStack()  # as long as the model is loaded
 
     @property
@@ -80,17 +78,16 @@ class TransformersEngine:
 
     @cached_property
     def _loaded(self) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-        with self.effort.loading():
-            from pipeline.engine.device import choose_device, own_gpu, set_up_torch
-            from pipeline.engine.families import refuse_unfit
-            from pipeline.model.weights import load_model
+        from pipeline.engine.device import choose_device, own_gpu, set_up_torch
+        from pipeline.engine.families import refuse_unfit
+        from pipeline.model.weights import load_model
 
-            if self.threads is not None:
-                set_up_torch(self.threads)
-            model, tokenizer = load_model(self.folder, plain_below=SMALL_PRODUCT)
-            refuse_unfit(model)
-            self._held.enter_context(own_gpu("auto", partial(print, "engine hf:", flush=True)))
-            return model.to(choose_device("auto")), tokenizer  # type: ignore[arg-type]
+        if self.threads is not None:
+            set_up_torch(self.threads)
+        model, tokenizer = load_model(self.folder, plain_below=SMALL_PRODUCT)
+        refuse_unfit(model)
+        self._held.enter_context(own_gpu("auto", partial(print, "engine hf:", flush=True)))
+        return model.to(choose_device("auto")), tokenizer  # type: ignore[arg-type]
 
     def complete(
         self,
@@ -144,9 +141,8 @@ class TransformersEngine:
         def hear(index: int, completion: Completion) -> None:
             response = respond(tokenizer, completion.tokens, completion.finished)
             journal.write(fitting[index][1], response)
-            self.effort.add(response.completion_tokens)
 
-        with self.effort.generating(), answering(model, self.precision):
+        with answering(model, self.precision):
             complete(
                 model,
                 [tokens for tokens, _ in fitting],

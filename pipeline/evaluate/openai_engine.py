@@ -23,7 +23,6 @@ from openai.types.chat import ChatCompletion
 from pipeline.base.errors import TransientError, UserError
 from pipeline.base.ownership import owned
 from pipeline.engine.sampling import Sampling
-from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import TOO_LONG, Prompt, Response, complete_alike
 from pipeline.evaluate.journal import Journal
 from pipeline.formats.download import named_wait
@@ -132,7 +131,7 @@ class OpenAiEngine:
         self.manifest, self.work, self.tries, self.at_once = manifest, work, tries, at_once
         self.libraries = installed("openai")
         self._limit, self._left_out = _LIMIT, frozenset[str]()
-        self.usage, self.effort = TokenUsage(), Effort()
+        self.usage = TokenUsage()
         key = "none" if manifest.key is None else os.environ.get(manifest.key, "")
         self.client = openai.OpenAI(
             base_url=manifest.address, api_key=key, max_retries=0, timeout=LONGEST_WAIT
@@ -172,13 +171,12 @@ class OpenAiEngine:
         self._stopped.clear()
         model = [self.manifest.api, self.manifest.address]
         journal = Journal(self.work, model, sampling, prompts, report)
-        missing = journal.missing
 
         def ask(place: int) -> None:
             journal.write(place, *self._ask(prompts[place], sampling))
 
-        with self.effort.generating(), ThreadPoolExecutor(self.at_once) as pool:
-            waiting = [pool.submit(ask, place) for place in missing]
+        with ThreadPoolExecutor(self.at_once) as pool:
+            waiting = [pool.submit(ask, place) for place in journal.missing]
             try:
                 for future in wait(waiting, return_when=FIRST_EXCEPTION).done:
                     future.result()
@@ -187,7 +185,6 @@ class OpenAiEngine:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         answers = journal.answers()
-        self.effort.add(sum(answers[place].completion_tokens for place in missing))
         for answer in answers:
             self.usage.prompt_tokens += answer.prompt_tokens
             self.usage.completion_tokens += answer.completion_tokens

@@ -62,7 +62,7 @@ def main(stage: Stage, key: str) -> None:
         ran = ask_columns(engine, cell, columns, own.title)
         tried(own, engine, ran).write(own.results / TRIED)
         steps = along(own, ran)
-        write_timing(own.logs, time.perf_counter() - started, engine)
+        write_timing(own.logs, time.perf_counter() - started)
         found = write_scores(own.results, cell, ran, along=steps)
         if not isinstance(cell, ApiCell):  # what was paid for is kept
             remove(work_of(own))

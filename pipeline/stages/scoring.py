@@ -14,7 +14,6 @@ from pipeline.base.errors import UserError
 from pipeline.base.plugins import ENGINES, SERVED
 from pipeline.base.progress import ProgressReport
 from pipeline.config.params import ApiCell, Cell
-from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import Engine, EnginePlace
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.option_scoring import Likelihoods, choices_of, with_scores
@@ -163,21 +162,9 @@ def _by_column(ran: ModelRun) -> dict[str, TaskScores]:
     return result
 
 
-def _spent(engine: Engine) -> dict[str, float]:
-    """What asking a model behind an address took: tokens, and dollars where prices are."""
-    used, cost = getattr(engine, "usage", None), getattr(engine, "cost", None)
-    if used is None:
-        return {}
-    tokens = {"prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens}
-    return tokens if cost is None else {**tokens, "dollars": cost}
-
-
-def write_timing(logs: Path, seconds: float, engine: Engine) -> None:
-    """Write when the stage ended, its seconds, and what of them the engine spent on what."""
-    effort: Effort | None = getattr(engine, "effort", None)
-    figures = {} if effort is None else effort.figures()
-    timing = {"step": 0, "at": time.time(), "seconds": seconds, **figures, **_spent(engine)}
-    write_lines(logs / "timing.jsonl", [timing])
+def write_timing(logs: Path, seconds: float) -> None:
+    """Write when the stage ended, and the seconds it took."""
+    write_lines(logs / "timing.jsonl", [{"step": 0, "at": time.time(), "seconds": seconds}])
 
 
 def say(title: str, found: Evaluation, engine: Engine) -> None:

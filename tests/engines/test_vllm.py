@@ -59,6 +59,4 @@ def test_greedy_text_equals_transformers_token_for_token(
     assert len({response.text for response in expected}) > PROMPTS // 2
     assert list((tmp_path / "work").iterdir()) == []
     tokens = sum(response.completion_tokens for response in found)
-    assert engine.effort.tokens == tokens
-    assert engine.effort.load_seconds > 0 and engine.effort.seconds > 0
     print(f"\n{len(found)} prompts, {tokens} tokens, all equal")

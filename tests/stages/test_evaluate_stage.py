@@ -75,11 +75,6 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     return names
 
 
-def timing(stage: Stage) -> dict[str, Any]:
-    (row,) = read_lines(stage.logs / KEY / "evaluate" / "timing.jsonl")
-    return row
-
-
 def answered(stage: Stage) -> dict[str, str]:
     evaluate.main(stage, KEY)
     return folder_digests(stage.runs / KEY / "evaluate")
@@ -127,8 +122,8 @@ def test_a_stopped_evaluation_asks_nothing_twice_and_ends_in_the_same_bytes(
     undisturbed = answered(stage)
     asked = list(written)
     assert len(set(asked)) == len(asked)
-    whole = timing(stage)
-    assert 0 < whole["load_seconds"] < whole["seconds"] - whole["generation_seconds"]
+    (row,) = read_lines(stage.logs / KEY / "evaluate" / "timing.jsonl")
+    assert set(row) == {"step", "at", "seconds"} and row["seconds"] > 0
     assert not list((root / "work").glob("*/*.jsonl")), "what is finished is not kept"
     written.clear()
 
@@ -142,15 +137,10 @@ def test_a_stopped_evaluation_asks_nothing_twice_and_ends_in_the_same_bytes(
         patch.setattr(Journal, "write", stopping)
         with pytest.raises(KeyboardInterrupt):
             evaluate.main(stage, KEY)
-    paths = list((root / "work").glob("*/*.jsonl"))
-    kept = sum(row["completion_tokens"] for path in paths for row in read_lines(path))
-    path = paths[0]
+    path, *_ = (root / "work").glob("*/*.jsonl")
     path.write_text(path.read_text() + '{"prompt": "cut o')
     assert answered(stage) == undisturbed
     assert sorted(written) == sorted(asked)
-    rest = timing(stage)
-    assert 0 < kept == whole["generated_tokens"] - rest["generated_tokens"]
-    assert rest["tokens_per_second"] == rest["generated_tokens"] / rest["generation_seconds"]
 
 
 def test_several_samples_stand_beside_the_first(root: Path) -> None:

@@ -24,7 +24,6 @@ from pipeline.base.errors import UserError
 from pipeline.base.ownership import owned
 from pipeline.base.processes import end_group
 from pipeline.engine.sampling import Sampling
-from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import TOO_LONG, EnginePlace, Prompt, Response, respond
 from pipeline.formats.files import digest_of, remove, replacing, write_json, write_lines
 from pipeline.formats.provenance import Libraries, installed
@@ -87,7 +86,6 @@ class VllmEngine:
         self.config = AutoConfig.from_pretrained(folder, local_files_only=True)
         self.replicas = replicas
         self.libraries: Libraries = dict(installed("tokenizers"))
-        self.effort = Effort()
 
     def complete(
         self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
@@ -134,8 +132,6 @@ class VllmEngine:
                 raise UserError(f"engine vllm: {line.removeprefix(vllm_worker.USER_ERROR)}")
             if line.startswith(vllm_worker.LIBRARIES):
                 self.libraries |= json.loads(line.removeprefix(vllm_worker.LIBRARIES))
-            if line.startswith(vllm_worker.SPENT):
-                self.effort.add(**json.loads(line.removeprefix(vllm_worker.SPENT)))
             if line.startswith(vllm_worker.DONE):
                 report(int(line.removeprefix(vllm_worker.DONE)))
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 DONE = "TOMRL_DONE "
 LIBRARIES = "TOMRL_LIBRARIES "
-SPENT = "TOMRL_SPENT "
 USER_ERROR = "TOMRL_ERROR "
 ROWS = "TOMRL_ROWS "
 REPLICA = "--replica"
@@ -155,12 +154,11 @@ def variables(libraries: Mapping[str, str]) -> dict[str, str]:
 
 
 def _alone(request: Request, left: list[PromptRow]) -> Iterator[list[DoneRow]]:
-    """Yield what each step of this process's engine has finished: first, once loaded, nothing.
+    """Yield what each step of this process's engine has finished.
 
     All prompts are given to it at once, so that no prompt waits for the longest of others.
     """
     engine = _load(request)
-    yield []
     for place, row in enumerate(left):
         prompt = {"prompt_token_ids": row["tokens"]}
         engine.add_request(str(place), prompt, _parameters(row, request["ends"]))
@@ -228,42 +226,31 @@ def _devices(place: int, gpus: int) -> dict[str, str]:
 
 
 def _record(output: Path, answers: Iterator[list[DoneRow]], done: int) -> None:
-    """Write answers as they come, and say how many there are, and their effort.
+    """Write answers as they come, and say how many there are.
 
     Args:
         output: Their file.
-        answers: What was finished at a time; first, once all is loaded, nothing.
+        answers: What was finished at a time.
         done: How many answers there are.
     """
-    started = time.perf_counter()
-    next(answers)
-    heard = time.perf_counter()
-    _spent(load_seconds=heard - started)
-    tokens, told = 0, -_SECONDS
+    told = -_SECONDS
     with output.open("a", encoding="utf-8") as file:
         for rows in answers:
             for row in rows:
                 file.write(json.dumps(row) + "\n")
-                tokens += len(row["tokens"])
                 done += 1
             now = time.perf_counter()
             if rows and now - told >= _SECONDS:
-                _tell(file, done, tokens, now - heard)
-                tokens, heard, told = 0, now, now
-        _tell(file, done, tokens, time.perf_counter() - heard)
+                _tell(file, done)
+                told = now
+        _tell(file, done)
 
 
-def _tell(file: TextIO, done: int, tokens: int, seconds: float) -> None:
+def _tell(file: TextIO, done: int) -> None:
     """Have what is written on the disk, and say how far it is."""
     file.flush()
     os.fsync(file.fileno())
-    _spent(tokens=tokens, seconds=seconds)
     print(f"{DONE}{done}", flush=True)
-
-
-def _spent(**figures: float) -> None:
-    """Say what was done and how long it took; names as in ``Effort`` of the engine."""
-    print(f"{SPENT}{json.dumps(figures)}", flush=True)
 
 
 def _load(request: Request) -> LLMEngine:
