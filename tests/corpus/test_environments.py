@@ -20,7 +20,7 @@ from pipeline.formats.files import replacing, write_json, write_text
 from pipeline.model.weights import write_tensors
 
 UMASKS = (0o000, 0o002, 0o007, 0o022, 0o027, 0o077)
-WIDTHS = ("0", "-5", "", "x", "1", "20", "44", "60", "80", "1000")
+WIDTHS = ("0", "-5", "", "x", "1", "44", "60", "80", "1000")
 
 
 def _table(path: Path) -> None:
