@@ -6,7 +6,6 @@ One checkout is taken through the whole chain; every test looks at another side 
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import signal
 import sqlite3
@@ -298,8 +297,6 @@ def test_mlflow_has_the_metrics_in_the_run_of_the_cell(whole: tuple[Path, str]) 
                 more = {"validation_accuracy", "length_median", "reward_mean"}
                 wanted |= {f"train/{name}" for name in DRIFT | WATCHED | more}
             assert wanted | {"evaluate/hi_tom_order_3/accuracy"} <= set(metrics)
-            linked = json.loads((checkout / "logs/mini" / cell / "tracking.json").read_text())
-            assert linked["run_id"] == runs[cell]
         points = database.execute(
             "select count(*), count(distinct step) from metrics "
             "where run_uuid = ? and key = 'train/reward_mean'",

@@ -18,7 +18,6 @@ from pipeline.config.params import Cell, Params, TrainedCell
 from pipeline.formats.files import digest_of
 from pipeline.ops.mirror.run import Tracker
 from pipeline.ops.mirror.server import EXPERIMENT, answering, prepare, tracking_uri
-from pipeline.ops.mirror.view import COLOUR, colour
 from pipeline.stages.followed import COMMIT, Ended, circumstances
 
 if TYPE_CHECKING:
@@ -81,8 +80,7 @@ def cell_run(
 ) -> CellRun:
     """The run of a cell, found by (study, cell, digest of the parameters) or created.
 
-    Of the runs of one cell the newest has the tag ``current``. What leads to it is written to
-    ``logs/STUDY/CELL``.
+    Of the runs of one cell the newest has the tag ``current``.
 
     Args:
         params: The study.
@@ -99,7 +97,6 @@ def cell_run(
     with answering(tracking_uri(root)):
         parent = study_tracker(client, params, told.get(COMMIT, ""), began)
         tracker = cell_tracker(client, params, key, parent, began)
-    tracker.leave_ids(root / "logs" / params.study.name / key)
     return CellRun(tracker, parent, key, stage)
 
 
@@ -168,7 +165,7 @@ def cell_tracker(
     """
     cell, digest = params.cell(key), cell_digest(params, key)
     identity = {"study": params.study.name, "cell": key, "digest": digest, "level": "cell"}
-    extra = {_PARENT: parent.run_id, COLOUR: colour(params, key), **_plain_tags(cell)}
+    extra = {_PARENT: parent.run_id, **_plain_tags(cell)}
     tracker = _find_or_create(client, key, identity, extra, began)
     if tracker.known.get(_PARENT) != parent.run_id:
         tracker.tags({_PARENT: parent.run_id})

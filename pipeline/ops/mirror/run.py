@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.base.errors import first_line
-from pipeline.formats.files import file_digest, write_json
+from pipeline.formats.files import file_digest
 from pipeline.formats.foreign import visible
 from pipeline.formats.nested import flatten
 
@@ -40,11 +40,6 @@ class Tracker:
         self.started = self._started / 1000
         self._points = _Points(client, run)
         self.silent = False
-
-    def leave_ids(self, logs: Path) -> None:
-        """Write what leads to the run of a cell to the folder of its logs, ``logs/STUDY/CELL``."""
-        ids = {"experiment_id": self.experiment_id, "run_id": self.run_id}
-        write_json(logs / "tracking.json", ids)
 
     def _try(self, action: Callable[..., object], *args: object, **kwargs: object) -> None:
         if self.silent:

@@ -98,7 +98,6 @@ def _study_of(
 def _send(tracker: Tracker, parent: Tracker, stages: Sequence[Done], again: bool) -> bool:
     """Send what stages of one cell have left, as far as it is missing; return whether any was."""
     if any([send_stage(tracker, parent, done, again) for done in stages]):
-        tracker.leave_ids(stages[0].logs.parent)
         # What went wrong with any of its stages is what a cell is known by.
         ends = [done.ended.status for done in stages if done.ended]
         tracker.end(next((each for each in ends if each != "FINISHED"), "FINISHED"), "sync", 0)

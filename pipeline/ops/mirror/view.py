@@ -7,7 +7,6 @@ and opens it where the address of the page has ``viewStateShareKey=KEY``.
 from __future__ import annotations
 
 import json
-from colorsys import hls_to_rgb
 from typing import TYPE_CHECKING, Any
 
 from pipeline.config.params import Params
@@ -15,11 +14,6 @@ from pipeline.judge.columns import judged_together
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-
-COLOUR = "mlflow.runColor"
-"""The tag that MLflow colours a run by, in tables and charts."""
-
-_TURN = 0.618034  # of the hues from one cell to the next: the golden ratio, so that they stay apart
 
 
 def save_view(client: MlflowClient, experiment: str, params: Params) -> str:
@@ -56,10 +50,3 @@ def view(params: Params) -> dict[str, Any]:
         "selectedColumns": shown,
         "runsHiddenMode": "FIRST_20_RUNS",
     }
-
-
-def colour(params: Params, key: str) -> str:
-    """The colour of a cell, its own among those of its study."""
-    place = list(params.cells).index(key)
-    parts = hls_to_rgb(place * _TURN % 1, 0.42, 0.6)
-    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
