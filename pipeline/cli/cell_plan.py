@@ -30,20 +30,6 @@ if TYPE_CHECKING:
     from pipeline.ops.verl.plan import Plan
 
 _GIB = 2**30
-_WHAT = ("what", "which is")
-_MEANING = {
-    "parameters": "weights of the policy",
-    "gradients": "one per weight",
-    "optimiser": "AdamW's two moments",
-    "reference": "the reference model, frozen",
-    "critic": "PPO's: weights, gradients, moments",
-    "casts": "the policy's matrices in half precision",
-    "cache": "keys and values of all completions",
-    "activations": "one micro-batch, estimated",
-    "logits": "one micro-batch, in float32",
-    "libraries": "torch and transformers",
-    "peak": "all of it, with a margin",
-}
 
 
 def show_cell(
@@ -99,27 +85,6 @@ def show_cell(
     _show_verl(key, found, composed, params, root)
 
 
-_HELD = {
-    "parameters": "weights of the policy, sharded",
-    "gradients": "one per weight, float32, sharded",
-    "optimiser": "AdamW's two moments, float32, sharded",
-    "critic": "PPO's critic: weights and moments",
-    "gathered layers": "the layers being computed, unsharded",
-    "activations": "one micro-batch, estimated",
-    "logits": "of 512 tokens at a time, with gradients",
-    "rollout weights": "the copy that generates",
-    "cache": "keys and values of running completions",
-    "sampler": "vLLM's activations and CUDA graphs",
-    "sleeping sampler": "vLLM's CUDA graphs, which stay",
-    "new weights": "buffer for sending them to vLLM",
-    "libraries": "CUDA and NCCL",
-    "reference": "the reference model, float32",
-    "before adapters": "the base weights, while adapters are merged",
-    "more while loading": "further copies while the model loads",
-    "offloaded": "weights, gradients and moments between steps",
-}
-
-
 def _show_local(
     key: str,
     cell: TrainedCell,
@@ -167,9 +132,9 @@ def _show_local(
     if cell.train.backend != "local":
         _say(f"The study trains it with {cell.train.backend}; without --backend that is shown")
     _say_lora(cell)
-    table = make_table(f"{shape.parameters:,} parameters on {name}", _WHAT, ("GiB", "bytes"))
+    table = make_table(f"{shape.parameters:,} parameters on {name}", ("what",), ("GiB", "bytes"))
     for what, size in found.rows():
-        table.add_row(what, _MEANING[what], f"{size / _GIB:.3f}", f"{size:,}")
+        table.add_row(what, f"{size / _GIB:.3f}", f"{size:,}")
     Terminal().print(table)
     if found.peak > available:
         raise UserError(
@@ -210,17 +175,20 @@ def _show_verl(key: str, plan: Plan, composed: Composed | None, params: Params, 
 
 def _say_memory(plan: Plan) -> None:
     place = plan.placement
-    table = make_table("memory in GiB", _WHAT, (*place.phases, "host"))
+    table = make_table(
+        "memory in GiB per accelerator; host: per node", ("what",), (*place.phases, "host")
+    )
     phases = (*place.phases.values(), place.host)
     for name in dict.fromkeys(name for phase in phases for name in phase):
         held = [f"{phase[name] / _GIB:.2f}" if phase.get(name) else "" for phase in phases]
         if any(held):
-            table.add_row(name, _HELD[name], *held)
+            table.add_row(name, *held)
     peaks = [f"{peak / _GIB:.2f}" for peak in place.peaks.values()]
     host = f"{sum(place.host.values()) / _GIB:.2f}"
-    table.add_row("total", "per accelerator with 8 % margin; host: per node", *peaks, host)
+    table.add_row("total", *peaks, host)
     Terminal().print(table)
-    _say(f"each {place.accelerator} has {place.capacity / _GIB:.1f} GiB\n")
+    capacity = f"each {place.accelerator} has {place.capacity / _GIB:.1f} GiB"
+    _say(f"{capacity}; its totals have a margin of 8 %\n")
 
 
 def _say_differences(plan: Plan, params: Params, root: Path) -> None:

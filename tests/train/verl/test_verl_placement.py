@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from pipeline.base.errors import UserError
-from pipeline.cli.cell_plan import _HELD
 from pipeline.config.algorithms import AlgorithmName, with_defaults
 from pipeline.config.expand import expand
 from pipeline.config.params import TrainedCell
 from pipeline.config.study_files import find_study
-from pipeline.config.training import Accelerator, Cluster, Lora, Train
+from pipeline.config.training import Accelerator, Cluster, Train
 from pipeline.ops.verl.phases import FULL, Placement
 from pipeline.ops.verl.placement import Size, known_sizes, place
 from pipeline.train.accelerators import GIB, MEMORY
@@ -166,18 +165,6 @@ def test_what_is_there_only_for_a_while_is_planned() -> None:
     assert tied.update["sleeping sampler"] == tied.scoring["sleeping sampler"] == GIB
     assert sum(tied.host.values()) == 8 * 4 * QWEN25["3B"].parameters
     assert sum(untied.host.values()) == 4 * QWEN25["7B"].parameters
-
-
-@pytest.mark.parametrize("algorithm", ["grpo", "ppo", "sft"])
-@pytest.mark.parametrize("lora", [None, Lora()])
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_all_that_is_planned_is_explained_to_who_asks(
-    algorithm: AlgorithmName, lora: Lora | None, precision: str
-) -> None:
-    chosen = recipe(precision=precision, lora=lora)
-    found = place(QWEN25["3B"], chosen, with_defaults(algorithm), Cluster(gpus=2, offload=True))
-    held = {name for part in (*found.phases.values(), found.host) for name in part}
-    assert held <= _HELD.keys()
 
 
 def test_with_adapters_only_they_have_gradients_and_moments() -> None:
