@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipeline.base.errors import UserError
@@ -36,9 +37,6 @@ from pipeline.ops.verl.recipe_overrides import check_recipe, recipe_overrides
 Setting = bool | int | float | str | list[str] | None
 Overrides = dict[str, Setting]
 """From verl's dotted names to values; a leading ``+`` adds a key that verl's schema lacks."""
-
-LOGGERS = ("console", "file")
-"""verl's own; MLflow has one writer, the stage."""
 
 _SETTINGS = {
     "normalise_by_std": "algorithm.norm_adv_by_std_in_grpo",
@@ -96,6 +94,10 @@ def verl_overrides(
     recipe, algorithm = cell.train, cell.algorithm
     check_expressible(recipe, algorithm)
     packed, critic = packs(recipe, flash=flash), algorithm.critic is not None
+    validation = {
+        "trainer.test_freq": recipe.validate_every,
+        "trainer.val_before_train": True,
+    }
     return {
         **_algorithm(recipe, algorithm),
         **_data(cell, recipe, paths),
@@ -104,7 +106,7 @@ def verl_overrides(
         **_rollout(cell, recipe, placement),
         **_critic(cell, recipe, placement, paths, packed=packed),
         **_reward(recipe, paths),
-        **_trainer(cell, recipe, placement, paths, rows),
+        **trainer_settings(recipe, placement, paths, rows, validation),
         **budget_settings(recipe, placement, critic=critic, packed=packed),
         **hooks(paths.tokenizer, paths.state),
         **recipe_overrides(recipe, algorithm),
@@ -125,11 +127,6 @@ def check_expressible(recipe: Train, algorithm: Algorithm) -> None:
             f"train.backend verl: {', '.join(allowed)}. Set train.backend: local"
         )
     check_recipe(recipe, algorithm)
-    if recipe.prompts_per_step % recipe.updates_per_batch:
-        raise UserError(
-            f"train.updates_per_batch: found {recipe.updates_per_batch}; with verl it must divide "
-            f"prompts_per_step ({recipe.prompts_per_step})"
-        )
 
 
 def _algorithm(recipe: Train, algorithm: Algorithm) -> Overrides:
@@ -274,23 +271,20 @@ def _reward(recipe: Train, paths: JobPaths) -> Overrides:
     return settings
 
 
-def _trainer(
-    cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPaths, rows: int
+def trainer_settings(
+    recipe: Train, placement: Placement, paths: JobPaths, rows: int, own: Mapping[str, Setting]
 ) -> Overrides:
-    name = f"{cell.model}-{cell.combination}-{cell.algorithm.name}-{cell.seed}"
+    """How long a trainer runs and where; ``own`` are settings of this trainer."""
     total, passes = planned(recipe, rows)
     return {
         "trainer.nnodes": placement.nodes,
         "trainer.n_gpus_per_node": placement.gpus,
         "trainer.total_training_steps": total,
         "trainer.total_epochs": passes,
-        "trainer.test_freq": recipe.validate_every,
-        "trainer.val_before_train": True,
+        **own,
         "trainer.resume_mode": "auto",
         "trainer.default_local_dir": paths.checkpoints,
-        "trainer.project_name": "tomrl",
-        "trainer.experiment_name": name,
-        "trainer.logger": list(LOGGERS),
+        "trainer.logger": ["console", "file"],  # MLflow has one writer, the stage
     }
 
 

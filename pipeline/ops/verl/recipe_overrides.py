@@ -22,6 +22,12 @@ _IMITATING: Settings = {
     f"+{_SAMPLER}.rejects": True,
 }
 """The settings of an algorithm that imitates completions, see ``MeasuredReplayBuffer``."""
+_FORMS = {"updates_per_batch": 1, "aggregation": "token-mean"}
+"""What verl does and cannot do otherwise where it imitates, by the field that asks for it: the mean
+over what is imitated of a batch is had by weights of its mean over all.
+"""
+_FORMS_WITHOUT_SAMPLES = {**_FORMS, "temperature": 1.0, "checkpoint": "last"}
+"""The same of its trainer for imitation."""
 
 
 def recipe_overrides(recipe: Train, algorithm: Algorithm) -> Settings:
@@ -44,20 +50,13 @@ def check_recipe(recipe: Train, algorithm: Algorithm) -> None:
             "not have; allowed with train.backend verl: constant. Leave it out, or set "
             "train.backend: local"
         )
-    if algorithm.samples and not algorithm.weighs:
-        _check_imitation(recipe, algorithm)
-
-
-def _check_imitation(recipe: Train, algorithm: Algorithm) -> None:
-    """Check that the mean over what is imitated can be had by weights of verl's mean over all."""
-    for field, found, allowed in (
-        ("updates_per_batch", recipe.updates_per_batch, 1),
-        ("aggregation", recipe.aggregation, "token-mean"),
-    ):
-        if found != allowed:
+    if algorithm.weighs:
+        return
+    for field, only in (_FORMS if algorithm.samples else _FORMS_WITHOUT_SAMPLES).items():
+        if (found := getattr(recipe, field)) != only:
             raise UserError(
                 f"train.{field}: found {found} with {algorithm.name}; allowed with train.backend "
-                f"verl: {allowed}. Leave it out, or set train.backend: local"
+                f"verl: {only}. Change it, or set train.backend: local"
             )
 
 

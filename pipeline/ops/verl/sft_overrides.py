@@ -12,44 +12,20 @@ the batch.
 
 from __future__ import annotations
 
-from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Sft
 from pipeline.config.params import TrainedCell
 from pipeline.config.training import Train
 from pipeline.ops.verl.attention import attention, packs
 from pipeline.ops.verl.overrides import (
-    LOGGERS,
     JobPaths,
     Overrides,
     optimizer,
     planned,
     sharding,
+    trainer_settings,
 )
 from pipeline.ops.verl.placement import Placement
 from pipeline.ops.verl.recipe_overrides import check_recipe, lora_settings
-
-_ONE_FORM = {
-    "aggregation": "token-mean",
-    "updates_per_batch": 1,
-    "temperature": 1.0,
-    "checkpoint": "last",
-}
-"""What verl's trainer for imitation does and cannot do otherwise, by the field that asks for it."""
-
-
-def check_imitable(recipe: Train, algorithm: Sft) -> None:
-    """Check that verl can imitate as a recipe asks for.
-
-    Raises:
-        UserError: If it cannot; says which field to change.
-    """
-    check_recipe(recipe, algorithm)
-    for field, only in _ONE_FORM.items():
-        if (found := getattr(recipe, field)) != only:
-            raise UserError(
-                f"train.{field}: found {found}; allowed with sft and train.backend verl: {only}. "
-                "Change it, or set train.backend: local"
-            )
 
 
 def sft_overrides(
@@ -69,14 +45,14 @@ def sft_overrides(
     """
     recipe = cell.train
     assert isinstance(cell.algorithm, Sft)
-    check_imitable(recipe, cell.algorithm)
+    check_recipe(recipe, cell.algorithm)
     return {
         **_data(cell, recipe, placement, paths),
         **_model(paths),
         **lora_settings(recipe, "model", "engine"),
         **attention("model", packed=packs(recipe, flash=flash)),
         **_engine(cell, recipe, placement),
-        **_trainer(cell, recipe, placement, paths, rows),
+        **_trainer(recipe, placement, paths, rows),
         **recipe.cluster.overrides,
     }
 
@@ -120,21 +96,12 @@ def _engine(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides
     }
 
 
-def _trainer(
-    cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPaths, rows: int
-) -> Overrides:
-    total, passes = planned(recipe, rows)
-    return {
-        "trainer.nnodes": placement.nodes,
-        "trainer.n_gpus_per_node": placement.gpus,
-        "trainer.total_training_steps": total,
+def _trainer(recipe: Train, placement: Placement, paths: JobPaths, rows: int) -> Overrides:
+    _, passes = planned(recipe, rows)
+    own: Overrides = {
         # verl takes the data of a run that goes on from the end of a pass for a pass without any.
         "trainer.total_epochs": passes + 1,
         "trainer.save_freq": recipe.save_every,
         "trainer.test_freq": recipe.save_every,
-        "trainer.resume_mode": "auto",
-        "trainer.default_local_dir": paths.checkpoints,
-        "trainer.project_name": "tomrl",
-        "trainer.experiment_name": f"{cell.model}-{cell.combination}-sft-{cell.seed}",
-        "trainer.logger": list(LOGGERS),
     }
+    return trainer_settings(recipe, placement, paths, rows, own)
