@@ -192,7 +192,7 @@ def _say_memory(plan: Plan) -> None:
 
 
 def _say_differences(plan: Plan, params: Params, root: Path) -> None:
-    """Print differences of the study from its paper, and of the plan from the local trainer."""
+    """Print differences of the study from its paper."""
     found = against_paper(params, root)
     _say(_sentence(found.summary() if found else no_record(params, root)))
     if found is not None:
@@ -200,7 +200,6 @@ def _say_differences(plan: Plan, params: Params, root: Path) -> None:
         left = (f"{each.what} {in_words(each.here)}" for each in found.of("open"))
         _say(f"not stated there, chosen here: {', '.join(left)}\n")
     _say_lora(plan.cell)
-    _say("unlike the local trainer:\n" + "".join(f"- {note}\n" for note in plan.notes))
 
 
 def _say_lora(cell: TrainedCell) -> None:

@@ -12,7 +12,6 @@ from pipeline.config.lookup import lookup
 from pipeline.config.params import Params, TrainedCell
 from pipeline.data.named_tasks import row_count
 from pipeline.ops.verl.attention import described
-from pipeline.ops.verl.budgets import save_interval
 from pipeline.ops.verl.overrides import JobPaths, Overrides
 from pipeline.ops.verl.placement import Placement, place
 from pipeline.ops.verl.trainers import Trainer, trainer_of
@@ -41,7 +40,6 @@ class Plan:
         trainer: Which of verl's trainers trains it.
         overrides: verl's settings.
         attention: What they compute attention with, in words.
-        notes: What verl does otherwise than the local trainer.
     """
 
     cell: TrainedCell
@@ -50,7 +48,6 @@ class Plan:
     trainer: Trainer
     overrides: Overrides
     attention: str
-    notes: list[str]
 
 
 def plan_of(
@@ -82,36 +79,7 @@ def plan_of(
     trainer = trainer_of(cell.algorithm)
     overrides = trainer.overrides(cell, placement, PATHS, rows, flash)
     words = described(recipe, flash=flash)
-    return Plan(cell, rows, placement, trainer, overrides, words, notes(cell))
-
-
-def notes(cell: TrainedCell) -> list[str]:
-    """What verl does otherwise than the local trainer with the same cell."""
-    recipe = cell.train
-    found = [
-        "order of the data: drawn by verl from the same seed, so that batches differ; prompts of a "
-        "pass that do not fill a batch are left out of it",
-    ]
-    interval = save_interval(recipe)
-    if not cell.algorithm.samples:
-        found.append("validation: none; evaluate.at: all asks every saved step")
-    elif interval != recipe.save_every:
-        found.append(
-            f"save_every: saves every {interval} steps, not every {recipe.save_every}: a step is "
-            f"saved where it is validated"
-        )
-    if cell.algorithm.samples and interval != recipe.validate_every:
-        found.append(
-            f"checkpoint: the best is that of the saved steps, every {interval}, not of all "
-            f"validated ones, every {recipe.validate_every}"
-        )
-    if cell.algorithm.critic:
-        found.append("critic: its head starts at random values, not at 0")
-    if recipe.lora:
-        found.append(
-            "lora: first values are drawn by peft; what samples gets weights rounded to bfloat16"
-        )
-    return found
+    return Plan(cell, rows, placement, trainer, overrides, words)
 
 
 def count_rows(params: Params, cell: TrainedCell, root: Path | None = None) -> int:

@@ -78,7 +78,6 @@ def _text(key: str, plan: Plan) -> str:
         "rows": plan.rows,
         "place": place.describe(),
         "memory in GiB": memory,
-        "unlike the local trainer": plan.notes,
         "arguments": as_arguments(plan.overrides),
     }
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=10_000)
