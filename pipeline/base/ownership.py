@@ -38,24 +38,19 @@ def owned(folder: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
             handle = held.enter_context(locked(_lock_of(folder), 0.0))
         except BlockingIOError:
             print(f"{in_use(folder)}; waiting for it to end", file=sys.stderr, flush=True)
-            handle = held.enter_context(_waiting(folder, patience))
+            try:
+                handle = held.enter_context(locked(_lock_of(folder), patience))
+            except BlockingIOError:
+                owner = owner_of(folder)
+                how = f" with: kill {owner['process']}" if owner else ""
+                raise UserError(
+                    f"{in_use(folder)}, and two would overwrite each other's state. Wait until it "
+                    f"has ended, or end it{how}, and run this again: it goes on from there"
+                ) from None
         os.ftruncate(handle, 0)
         with writing(_lock_of(folder)):
             os.pwrite(handle, json.dumps(_this_process()).encode(), 0)
         yield
-
-
-@contextmanager
-def _waiting(folder: Path, patience: float) -> Iterator[int]:
-    with ExitStack() as held:
-        try:
-            handle = held.enter_context(locked(_lock_of(folder), patience))
-        except BlockingIOError:
-            raise UserError(
-                f"{in_use(folder)}, and two would overwrite each other's state. Wait until it has "
-                f"ended, or end it{_by_kill(folder)}, and run this again: it goes on from there"
-            ) from None
-        yield handle
 
 
 def is_owned(folder: Path) -> bool:
@@ -70,11 +65,6 @@ def in_use(folder: Path) -> str:
         f"{folder} is in use by process {owner['process']} on {owner['machine']} since "
         f"{owner['since']} ({owner['command']})"
     )
-
-
-def _by_kill(folder: Path) -> str:
-    owner = owner_of(folder)
-    return f" with: kill {owner['process']}" if owner else ""
 
 
 def _lock_of(folder: Path) -> Path:
