@@ -16,7 +16,6 @@ import mlflow
 import pandas as pd
 import pytest
 import torch
-from huggingface_hub import ModelCard
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pipeline.base.errors import UserError
@@ -90,9 +89,6 @@ def test_transformers_and_mlflow_give_the_recorded_answers(
     card = (study / "out" / "README.md").read_text()
     for word in ("license: apache-2.0", "## Verdict", "answers follow", "rule baseline", "GRPO"):
         assert word.lower() in card.lower()
-    scores = read_json(study / "runs/mini/nano-hi/evaluate/metrics.json")["tasks"]
-    told = {e.dataset_type: e.metric_value for e in vars(ModelCard(card).data)["eval_results"]}
-    assert told == {name: round(scores[name]["accuracy"], 4) for name in (*suite, "arithmetic")}
     usage = card.partition("```python\n")[2].partition("```")[0]
     printed, known = io.StringIO(), dict[str, Any](MODEL=str(study / "out"))
     with redirect_stdout(printed):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 import transformers as hf
-from huggingface_hub import EvalResult, HfApi, ModelCard, ModelCardData, get_token
+from huggingface_hub import HfApi, ModelCard, ModelCardData, get_token
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
@@ -73,8 +73,6 @@ def write_model(results: Results, root: Path, key: str, folder: Path, checkpoint
         library_name="transformers",
         pipeline_tag="text-generation",
         tags=TAGS,
-        model_name=f"{params.study.name}/{key}",
-        eval_results=_scores(results, key) if stored.digest == manifest.used.digest else None,
     )
     suite = read_suite(root / "data" / params.study.name / "suite", params.suite.tasks)
     asked, style = next(iter(suite.values()))[0], cell.evaluate.prompt
@@ -150,24 +148,6 @@ def _how(cell: Cell, stored: StoredModel) -> str:
     lora = f" and LoRA of rank {cell.train.lora.rank}" if cell.train.lora else ""
     how = f"`{cell.combination}` by {cell.algorithm.name}{lora} for {stored.step} steps"
     return f"Trained on {how}; the reward is `{cell.train.reward.preset}`."
-
-
-def _scores(results: Results, key: str) -> list[EvalResult]:
-    """The accuracies of a cell, as hubs show them."""
-    found = []
-    for row in results.rows_of(results.cells[key]):
-        accuracy = row.base if row.trained is None else row.trained
-        if accuracy is not None:
-            found.append(
-                EvalResult(
-                    task_type="text-generation",
-                    dataset_type=row.task,
-                    dataset_name=f"{row.task} of {row.cell}",
-                    metric_type="accuracy",
-                    metric_value=round(accuracy, 4),
-                )
-            )
-    return found
 
 
 def _usage(example: Example, messages: Messages, cell: Cell) -> Iterator[str]:
