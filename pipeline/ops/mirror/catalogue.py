@@ -1,23 +1,28 @@
 """What MLflow has of a study beside figures by step: one process sends it, when cells are done.
 
 For each cell the datasets, its configuration and its checkpoints as logged models; for the study
-the report. All of it is read from files, and what MLflow has already is not sent again.
+the report. All of it is read from files, and what MLflow has already is not sent again. The weights
+stay in ``weights/STUDY/CELL/DIGEST``; MLflow has what leads to them.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipeline.base.errors import UserError
 from pipeline.config.params import ApiCell, AskedCell, Params
 from pipeline.formats.files import digest_of, file_digest, read_json
 from pipeline.model.manifest import Manifest
-from pipeline.ops.mirror.models import identity, log_checkpoint, logged_models
 from pipeline.ops.mirror.run import Tracker
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import LoggedModel
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +31,8 @@ _FILES = (
     *("evaluate/metrics.json", "judge/verdicts.json"),
 )
 _TAGS = ("model", "combination", "algorithm", "seed", "kind", "backend", "starts_from")
+_IDENTITY = ("study", "cell", "role", "digest")
+_PAGE = 50  # as many logged models as MLflow gives at a time
 
 
 @dataclass(frozen=True)
@@ -88,8 +95,8 @@ class Catalogue:
     def _models(self) -> None:
         """Send the checkpoints that cells have of their own."""
         client, study = self.parent.client, self.params.study.name
-        models = logged_models(client, self.parent.experiment_id, study)
-        known = {identity(model.tags): model for model in models}
+        models = _logged_models(client, self.parent.experiment_id, study)
+        known = {_identity(model.tags): model for model in models}
         for key, tracker in self.cells.items():
             cell, path = self.params.cell(key), self._runs / key / "train" / "checkpoints.json"
             if isinstance(cell, (ApiCell, AskedCell)) or not path.is_file():
@@ -98,7 +105,8 @@ class Catalogue:
             filters = {name: tracker.known[name] for name in _TAGS if name in tracker.known}
             for role, stored in manifest.checkpoints.items():
                 own = {"study": study, "cell": key, "role": role, "digest": stored.digest}
-                log_checkpoint(tracker, known.get(identity(own)), filters | own, stored.step)
+                model = known.get(_identity(own))
+                _log_checkpoint(tracker, model, filters | own, stored.step)
 
 
 def send_report(tracker: Tracker, root: Path, study: str) -> None:
@@ -112,3 +120,51 @@ def send_report(tracker: Tracker, root: Path, study: str) -> None:
     for path in sorted(folder.iterdir()):
         if path.name != PARTS:  # MLflow shows a page without the files beside it
             tracker.artifact(path, path.name if path.is_dir() else None)
+
+
+def _identity(tags: Mapping[str, str]) -> tuple[str, ...]:
+    """What tells one checkpoint from all others."""
+    return tuple(tags.get(name, "") for name in _IDENTITY)
+
+
+def _logged_models(client: MlflowClient, experiment: str, study: str) -> Iterator[LoggedModel]:
+    """Yield the logged models of a study."""
+    token = None
+    while True:
+        page = client.search_logged_models(
+            [experiment], f"tags.study = '{study}'", None, _PAGE, page_token=token
+        )
+        yield from page
+        if not (token := page.token):
+            return
+
+
+def _log_checkpoint(
+    tracker: Tracker, found: LoggedModel | None, tags: Mapping[str, str], step: int
+) -> None:
+    """Have a checkpoint of a cell's run as a logged model.
+
+    Args:
+        tracker: The run.
+        found: The model, if MLflow has it.
+        tags: Its identity, and what people filter on.
+        step: The training step that the weights come from.
+    """
+    from mlflow.entities import LoggedModelOutput, LoggedModelStatus
+
+    client = tracker.client
+    if found is None:
+        found = client.create_logged_model(
+            tracker.experiment_id,
+            name=f"{tags['cell']}-{tags['role']}",
+            source_run_id=tracker.run_id,
+            tags=dict(tags),
+            params={"step": str(step)},
+        )
+    if found.status == LoggedModelStatus.READY:
+        return
+    model_id = str(found.model_id)  # just made, or left by a process that died
+    run = client.get_run(tracker.run_id)
+    if all(output.model_id != model_id for output in run.outputs.model_outputs):
+        client.log_outputs(tracker.run_id, [LoggedModelOutput(model_id, step)])
+    client.finalize_logged_model(model_id, LoggedModelStatus.READY)

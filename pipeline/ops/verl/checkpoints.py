@@ -22,7 +22,6 @@ from pipeline.base.errors import UserError
 from pipeline.formats.files import read_json, remove, write_text
 from pipeline.formats.records import Figures
 from pipeline.model.weights import WEIGHTS, copy_generation, load_model, write_tensors
-from pipeline.ops.verl.adapters import is_adapted, without_adapters
 from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
 from pipeline.train.contract import History, Step
 
@@ -34,6 +33,12 @@ rounding alone can take a single token this far, but never their mean; weights t
 wrongly miss it by far."""
 
 _LATEST = "latest_checkpointed_iteration.txt"
+
+# verl wraps a model that has LoRA with ``peft``, which gives each adapted layer a frozen
+# ``base_layer`` and two thin matrices beside it.
+_PREFIX, _LAYER = "base_model.model.", ".base_layer"
+_DOWN, _UP = ".lora_A.default.weight", ".lora_B.default.weight"
+_META = "lora_train_meta.json"  # has rank and scale
 
 
 def whole_steps(state: State) -> list[int]:
@@ -193,7 +198,7 @@ def merge(actor: Path, precision: str | None = None) -> dict[str, Tensor]:
     count = first.device_mesh.shape[-1] if isinstance(first, DTensor) else ranks
     shards += [_shard(actor, ranks, rank) for rank in range(1, count)]
     dtype = getattr(torch, precision) if precision else None
-    if is_adapted(shards[0]):  # added up as they were trained
+    if _is_adapted(shards[0]):  # added up as they were trained
         whole = {name: _whole(name, [s.pop(name) for s in shards]) for name in list(shards[0])}
         return {name: _as(dtype, w) for name, w in without_adapters(whole, actor).items()}
     return {
@@ -277,3 +282,30 @@ def _ranks(actor: Path) -> int:
 
 def _step(folder: Path) -> int:
     return int(folder.name.removeprefix("global_step_"))
+
+
+def _is_adapted(weights: Iterable[str]) -> bool:
+    return any(name.endswith(_UP) for name in weights)
+
+
+def without_adapters(weights: dict[str, Tensor], actor: Path) -> dict[str, Tensor]:
+    """The weights of a plain model: W + (alpha / rank) B A where there are adapters.
+
+    Args:
+        weights: Merged from all shards; returned as they are where nothing was adapted.
+        actor: The folder of the policy's shards.
+    """
+    if not _is_adapted(weights):
+        return weights
+    meta = read_json(actor / _META)
+    scale = meta["lora_alpha"] / meta["r"]
+    plain = {}
+    for name, tensor in weights.items():
+        if name.endswith((_DOWN, _UP)):
+            continue
+        layer, _, kind = name.rpartition(f"{_LAYER}.")
+        if layer and kind == "weight":
+            change = weights[layer + _UP].float() @ weights[layer + _DOWN].float()
+            tensor = (tensor.float() + scale * change).to(tensor.dtype)
+        plain[name.removeprefix(_PREFIX).replace(f"{_LAYER}.", ".")] = tensor
+    return plain

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from pipeline.model.weights import weights_of
-from pipeline.ops.verl.adapters import without_adapters
+from pipeline.ops.verl.checkpoints import without_adapters
 from tests.train import tiny
 
 
