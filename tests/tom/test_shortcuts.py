@@ -40,10 +40,9 @@ def test_the_earliest_exit_is_the_first_for_good() -> None:
     assert another > 30
 
 
-def test_phrase_cue_on_topics() -> None:
+def test_no_rule_of_places_answers_who_knows() -> None:
     story = "Ann entered the hall. Bob entered the hall. Ann told out loud about the rent."
     first = "Does Bob know about rent? Answer yes or no."
-    assert guess("phrase_cue", "explore_tom", story, first) == "no"
     assert guess("initial", "explore_tom", story, first) is None
     assert guess("earliest_exit", "explore_tom", story, first) is None
 

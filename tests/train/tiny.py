@@ -26,7 +26,7 @@ from pipeline.tasks.example import Example
 from pipeline.train import checkpoint as checkpoints
 from pipeline.train.contract import History
 from pipeline.train.data import TokenisedRow
-from pipeline.train.kept_rollouts import LINES
+from pipeline.train.kept_rollouts import RolloutLog
 from pipeline.train.learner import Learner
 from pipeline.train.local import LocalTrainer
 from pipeline.train.rollout import Rollouts
@@ -104,7 +104,7 @@ def improve(
 def digest(run: LocalTrainer) -> str:
     """A digest of the metrics, kept rollouts and weights of a run."""
     found = hashlib.sha256(json.dumps(run.history.rows()).encode())
-    found.update((run.work / LINES).read_bytes())
+    found.update(json.dumps(RolloutLog(run.work).rows()).encode())
     for name, tensor in sorted(weights_of(run.policy).items()):
         found.update(name.encode() + tensor.numpy().tobytes())
     return found.hexdigest()
