@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5550,
     "pipeline/train": 2483,
     "scripts": 300,
-    "tests": 36580,
+    "tests": 36561,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-import pandas as pd
 import pytest
 
 from pipeline.analysis.rollouts import SAMPLED, longer_if_right, sampled, thirds
@@ -91,9 +90,3 @@ def test_the_table_says_what_was_true(tmp_path: Path) -> None:
     assert (line["cell"], line["true_first"], line["true_last"]) == (made.key, 1.0, 0.5)
     assert "100.0 → 50.0" in SAMPLED.markdown([line])
     assert line["longer_if_right"] is None and "| - |" in SAMPLED.markdown([line])
-
-
-def test_a_table_holds_what_any_text_can(tmp_path: Path) -> None:
-    text = "a\u2028b\x85c\n\r d"
-    table_of([{**row(1, "x", 3, True), "response": text}]).to_parquet(tmp_path / "t.parquet")
-    assert pd.read_parquet(tmp_path / "t.parquet")["response"][0] == text

@@ -31,12 +31,17 @@ def make_data(root: Path, params: Params) -> None:
 
 def run_everything(root: Path, params: Params) -> None:
     """Run every stage, from the data to the report."""
+    run_cells(root, params, "nano")
+    report.main(Stage("report", root, params))
+
+
+def run_cells(root: Path, params: Params, model: str) -> None:
+    """Run every stage but the report, of a study with one base model."""
     make_data(root, params)
     suite.main(Stage("suite", root, params))
     audit.main(Stage("audit", root, params))
-    base.main(Stage("base", root, params), "nano")
+    base.main(Stage("base", root, params), model)
     for key in params.cells:
         train.main(Stage("train", root, params), key)
         evaluate.main(Stage("evaluate", root, params), key)
         judge.main(Stage("judge", root, params), key)
-    report.main(Stage("report", root, params))

@@ -18,20 +18,9 @@ from pipeline.config.expand import expand
 from pipeline.config.params import ApiCell, Params
 from pipeline.config.study import Study
 from pipeline.data.card import BaseCard
-from pipeline.stages import (
-    acquire,
-    audit,
-    base,
-    dataset,
-    evaluate,
-    judge,
-    sources,
-    suite,
-    train,
-)
-from pipeline.stages.common import Stage
 from tests.conftest import shrink
 from tests.evaluate.test_openai_engine import Reply, completion, serving
+from tests.stages.made import run_cells
 
 
 def with_gpt(folder: Path, asked: Mapping[str, object] = {}, **fields: object) -> Params:
@@ -47,28 +36,10 @@ def with_gpt(folder: Path, asked: Mapping[str, object] = {}, **fields: object) -
     return params.model_copy(update={"cells": cells})
 
 
-def run(root: Path, params: Params) -> None:
-    """Run every stage of a study with GPT alone, but for the report."""
-
-    def stage(name: str) -> Stage:
-        return Stage(name, root, params)
-
-    for key in params.acquire:
-        acquire.main(stage("acquire"), key)
-    sources.main(stage("sources"))
-    dataset.main(stage("dataset"), "hi")
-    suite.main(stage("suite"))
-    audit.main(stage("audit"))
-    base.main(stage("base"), "gpt")
-    for key in params.cells:
-        for module in (train, evaluate, judge):
-            module.main(stage(module.__name__.rpartition(".")[2]), key)
-
-
 def test_it_is_reported_as_absent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root, params = tmp_path / "root", with_gpt(tmp_path)
     assert list(params.cells) == ["gpt-base"]
-    run(root, params)
+    run_cells(root, params, "gpt")
     runs = root / "runs" / "mini"
     card = BaseCard.read_of(runs / "base" / "gpt" / "card.json", "gpt", "base@gpt")
     assert (card.note, card.shown) == ("not known beyond its name", None)
@@ -95,7 +66,7 @@ def test_prompt_programs_ask_it_too(tmp_path: Path) -> None:
         programs = {"vote": {"kind": "vote", "of": 3}, "sim-tom": {"kind": "sim-tom"}}
         params = with_gpt(tmp_path, {"programs": programs}, address=address, key=None)
         assert list(params.cells) == ["gpt-base", "gpt-base-vote", "gpt-base-sim-tom"]
-        run(tmp_path / "root", params)
+        run_cells(tmp_path / "root", params, "gpt")
     results = collect(params, tmp_path / "root")
     asked = results.cells["gpt-base"].tasks.values()
     drawn = [each for each in server.asked if each["temperature"] == 1.0]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pipeline.train.kept_rollouts import LINES, RolloutLog, kept, write_rollouts
+from pipeline.train.kept_rollouts import LINES, KeptRollout, RolloutLog, kept, write_rollouts
 from tests.train import tiny
 
 
@@ -43,3 +43,13 @@ def test_a_run_that_lost_what_it_kept_starts_again(
     again.run()
     assert steps[0] == 0
     assert tiny.digest(again) == tiny.digest(whole)
+
+
+def test_a_table_holds_what_any_text_can(tmp_path: Path) -> None:
+    text = "a\u2028b\x85c\n\r d"
+    rollout = KeptRollout(
+        step=1, id="x", tokens=3, finished=True, right=True, reward=1.0, response=text
+    )
+    RolloutLog(tmp_path).add([rollout, rollout])
+    write_rollouts(tmp_path, tmp_path / "t.parquet")
+    assert pd.read_parquet(tmp_path / "t.parquet").to_dict("records") == [rollout, rollout]
