@@ -55,8 +55,8 @@ class Cluster(Section):
             accelerators; by default three times the plan's estimate, an hour at least, and
             none for ``backend: local``.
         stall_minutes: Limit on the time without progress; before the first step 15 minutes at most.
-        deterministic: Have verl and PyTorch train with deterministic kernels, so that the same
-            rollouts give the same weights; slower. vLLM's rollouts are seeded, as ever.
+        deterministic: Have verl, PyTorch and vLLM compute with deterministic kernels and give each
+            completion a seed, so that the same weights come of the same study; slower.
         retries: Consecutive failed attempts without a new checkpoint before giving up; nothing else
             retries a cell's job.
         overrides: Further settings of verl by dotted name, with highest precedence.

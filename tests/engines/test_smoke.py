@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -44,6 +45,11 @@ def trained(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_smoke_study_goes_through(trained: Path) -> None:
     assert read_json(trained / "runs" / "smoke-gpu" / CELL / "judge" / "verdicts.json")
+
+
+def test_completions_of_a_question_have_seeds_of_their_own(trained: Path) -> None:
+    kept = pd.read_parquet(trained / "runs" / "smoke-gpu" / CELL / "train" / "rollouts.parquet")
+    assert kept.groupby(["step", "id"]).response.nunique().max() > 1
 
 
 def test_the_same_weights_are_trained_again(trained: Path, start: Start) -> None:

@@ -161,6 +161,7 @@ class VerlAttempt:
             model=str(base),
             tokenizer=str(state.tokenizer),
             reward=str(self.folder / "pipeline" / "reward" / "verl_entry.py"),
+            loops=str(self.folder / "pipeline" / "ops" / "verl" / "loops.yaml"),
             checkpoints=str(state.checkpoints),
             state=str(state.folder),
         )

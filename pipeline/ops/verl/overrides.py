@@ -63,6 +63,7 @@ class JobPaths:
         tokenizer: Folder of its tokenizer whose chat template ends in the pre-filled ``<think>``;
             see :func:`pipeline.ops.verl.prompt.write_tokenizer`.
         reward: ``pipeline/reward/verl_entry.py``.
+        loops: ``pipeline/ops/verl/loops.yaml``.
         checkpoints: Folder for verl's checkpoints.
         state: Folder of the attempt, which keeps some rollouts.
     """
@@ -72,6 +73,7 @@ class JobPaths:
     model: str
     tokenizer: str
     reward: str
+    loops: str
     checkpoints: str
     state: str
 
@@ -103,7 +105,7 @@ def verl_overrides(
         **_data(cell, recipe, paths),
         **_model(paths, packed=packed),
         **_actor(cell, recipe, placement),
-        **_rollout(cell, recipe, placement),
+        **_rollout(cell, recipe, placement, paths),
         **_critic(cell, recipe, placement, paths, packed=packed),
         **_reward(recipe, paths),
         **trainer_settings(recipe, placement, paths, rows, validation),
@@ -207,9 +209,6 @@ def sharding(section: str, cell: TrainedCell, recipe: Train, placement: Placemen
 
 
 def deterministic(section: str, recipe: Train) -> Overrides:
-    """Of the trainer alone: in rollouts verl 0.9.1 gives each request the seed of its replica
-    (``vllm_async_server.generate``), so that all completions of a prompt would be the same.
-    """
     return {f"{section}.full_determinism": True} if recipe.cluster.deterministic else {}
 
 
@@ -223,8 +222,13 @@ def precision(section: str, recipe: Train) -> Overrides:
     }
 
 
-def _rollout(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
+def _rollout(cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPaths) -> Overrides:
+    again = deterministic(_ROLLOUT, recipe)
+    if again:  # see pipeline.ops.verl.loops
+        again[f"{_ROLLOUT}.agent.agent_loop_config_path"] = paths.loops
+        again[f"{_ROLLOUT}.agent.default_agent_loop"] = "seeded"
     return {
+        **again,
         f"{_ROLLOUT}.name": "vllm",
         f"{_ROLLOUT}.n": recipe.rollouts,
         f"{_ROLLOUT}.temperature": recipe.temperature,

@@ -23,6 +23,7 @@ PATHS = JobPaths(
     model="BASE_MODEL",
     tokenizer="STATE/tokenizer",
     reward="pipeline/reward/verl_entry.py",
+    loops="pipeline/ops/verl/loops.yaml",
     checkpoints="STATE/checkpoints",
     state="STATE",
 )

@@ -51,6 +51,7 @@ class _Asked(TypedDict, total=False):
     temperature: float
     top_p: float
     logprobs: bool
+    seed: int
 
 
 class TransformersServer:
@@ -93,7 +94,9 @@ class TransformersServer:
         prompt = tuple(prompt_ids)
         answer: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
         sampling = self._sampling(sampling_params)
-        self._waiting.append(_Request(prompt, self._key(prompt), sampling, answer))
+        seed = sampling_params.get("seed")
+        key = self._key(prompt) if seed is None else (seed,)
+        self._waiting.append(_Request(prompt, key, sampling, answer))
         if self._decoding is None or self._decoding.done():
             self._decoding = asyncio.create_task(self._decode())
         completion = await answer

@@ -20,6 +20,7 @@ PATHS = JobPaths(
     model="/store/model",
     tokenizer="/state/tokenizer",
     reward="pipeline/reward/verl_entry.py",
+    loops="pipeline/ops/verl/loops.yaml",
     checkpoints="/state/checkpoints",
     state="/state",
 )
