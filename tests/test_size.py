@@ -36,7 +36,7 @@ BUDGETS = {
     "pipeline/ops/mirror": 889,
     "pipeline/ops/planning": 688,
     "pipeline/ops/share": 685,
-    "pipeline/ops/verl": 2207,
+    "pipeline/ops/verl": 2203,
     "pipeline/ops/vllm": 415,
     "pipeline/reward": 279,
     "pipeline/rules": 673,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5550,
     "pipeline/train": 2483,
     "scripts": 300,
-    "tests": 36640,
+    "tests": 36637,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

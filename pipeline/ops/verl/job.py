@@ -160,8 +160,7 @@ class VerlAttempt:
             validation=str(self.folder / "validation.parquet"),
             model=str(base),
             tokenizer=str(state.tokenizer),
-            reward=str(self.folder / "pipeline" / "reward" / "verl_entry.py"),
-            loops=str(self.folder / "pipeline" / "ops" / "verl" / "loops.yaml"),
+            package=str(self.folder / "pipeline"),
             checkpoints=str(state.checkpoints),
             state=str(state.folder),
         )

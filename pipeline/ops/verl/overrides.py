@@ -62,8 +62,7 @@ class JobPaths:
         model: Folder of the base model, in Hugging Face layout.
         tokenizer: Folder of its tokenizer whose chat template ends in the pre-filled ``<think>``;
             see :func:`pipeline.ops.verl.prompt.write_tokenizer`.
-        reward: ``pipeline/reward/verl_entry.py``.
-        loops: ``pipeline/ops/verl/loops.yaml``.
+        package: Folder of this package, ``pipeline``.
         checkpoints: Folder for verl's checkpoints.
         state: Folder of the attempt, which keeps some rollouts.
     """
@@ -72,8 +71,7 @@ class JobPaths:
     validation: str
     model: str
     tokenizer: str
-    reward: str
-    loops: str
+    package: str
     checkpoints: str
     state: str
 
@@ -225,7 +223,7 @@ def precision(section: str, recipe: Train) -> Overrides:
 def _rollout(cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPaths) -> Overrides:
     again = deterministic(_ROLLOUT, recipe)
     if again:  # see pipeline.ops.verl.loops
-        again[f"{_ROLLOUT}.agent.agent_loop_config_path"] = paths.loops
+        again[f"{_ROLLOUT}.agent.agent_loop_config_path"] = f"{paths.package}/ops/verl/loops.yaml"
         again[f"{_ROLLOUT}.agent.default_agent_loop"] = "seeded"
     return {
         **again,
@@ -264,7 +262,7 @@ def _critic(
 def _reward(recipe: Train, paths: JobPaths) -> Overrides:
     section, reward = "reward.custom_reward_function", recipe.reward
     settings: Overrides = {
-        f"{section}.path": paths.reward,
+        f"{section}.path": f"{paths.package}/reward/verl_entry.py",
         f"{section}.name": "compute_score",
         f"+{section}.reward_kwargs.preset": reward.preset,
     }

@@ -22,8 +22,7 @@ PATHS = JobPaths(
     validation="validation.parquet",
     model="BASE_MODEL",
     tokenizer="STATE/tokenizer",
-    reward="pipeline/reward/verl_entry.py",
-    loops="pipeline/ops/verl/loops.yaml",
+    package="pipeline",
     checkpoints="STATE/checkpoints",
     state="STATE",
 )

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from importlib import import_module
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pipeline.model.tiny import CHAT_TEMPLATE, make_tokenizer
+from pipeline.model.tiny import make_tokenizer
 from pipeline.ops.verl.compose import compose
+from tests.conftest import PROJECT
 from tests.train.verl.test_verl_overrides import settings
 
-PROJECT = Path(__file__).resolve().parents[3]
 ROLLOUT = "actor_rollout_ref.rollout"
 
 
@@ -46,7 +45,6 @@ def requests(step: int, ids: tuple[str, ...]) -> list[dict[str, Any]]:
     path = PROJECT / str(found.value(f"{ROLLOUT}.agent.agent_loop_config_path"))
     loops = {each.name: each for each in omegaconf.OmegaConf.load(path)}
     tokenizer = make_tokenizer(["Where is it? ."], 300)
-    tokenizer.chat_template = CHAT_TEMPLATE
     server = Server(tokenizer.convert_tokens_to_ids("."))
     config = omegaconf.OmegaConf.create(found.config)
 

@@ -174,7 +174,7 @@ def test_every_value_arrives_under_the_name_that_verl_reads() -> None:
         "critic.loss_agg_mode": "seq-mean-token-sum-norm",
         "critic.ppo_mini_batch_size": 4,
         "critic.model.path": PATHS.model,
-        "reward.custom_reward_function.path": PATHS.reward,
+        "reward.custom_reward_function.path": "pipeline/reward/verl_entry.py",
         "reward.custom_reward_function.reward_kwargs.preset": "rlvr",
         "trainer.total_training_steps": 5,
         "trainer.test_freq": 3,

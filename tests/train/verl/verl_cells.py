@@ -19,8 +19,7 @@ PATHS = JobPaths(
     validation="a folder/validation.parquet",
     model="/store/model",
     tokenizer="/state/tokenizer",
-    reward="pipeline/reward/verl_entry.py",
-    loops="pipeline/ops/verl/loops.yaml",
+    package="pipeline",
     checkpoints="/state/checkpoints",
     state="/state",
 )
