@@ -36,7 +36,7 @@ BUDGETS = {
     "pipeline/ops/mirror": 889,
     "pipeline/ops/planning": 688,
     "pipeline/ops/share": 685,
-    "pipeline/ops/verl": 2203,
+    "pipeline/ops/verl": 2204,
     "pipeline/ops/vllm": 415,
     "pipeline/reward": 279,
     "pipeline/rules": 673,

@@ -48,6 +48,7 @@ _SETTINGS = {
 # Log-ratios are clamped to 20, so that no ratio reaches this: the loss is then not bounded.
 _NO_DUAL_CLIP = 1e9
 _BARE = re.compile(r"[A-Za-z/_][\w./-]*")
+_LOOPS = "loops.yaml"
 _ACTOR, _REF, _ROLLOUT = (f"actor_rollout_ref.{part}" for part in ("actor", "ref", "rollout"))
 _MODEL = "actor_rollout_ref.model"
 
@@ -223,7 +224,7 @@ def precision(section: str, recipe: Train) -> Overrides:
 def _rollout(cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPaths) -> Overrides:
     again = deterministic(_ROLLOUT, recipe)
     if again:  # see pipeline.ops.verl.loops
-        again[f"{_ROLLOUT}.agent.agent_loop_config_path"] = f"{paths.package}/ops/verl/loops.yaml"
+        again[f"{_ROLLOUT}.agent.agent_loop_config_path"] = f"{paths.package}/ops/verl/{_LOOPS}"
         again[f"{_ROLLOUT}.agent.default_agent_loop"] = "seeded"
     return {
         **again,
