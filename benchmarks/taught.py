@@ -72,7 +72,7 @@ SOURCE = HiTomSource(
     small_names=True,
     trace="recount",
 )
-"""The stories of ``mini``, which the shipped models know."""
+"""The stories that the models ``nano-N`` know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +307,7 @@ def tried(root: Path, models: int) -> dict[str, Any]:
 def main() -> int:
     """Teach, try, and say whether use is told from neglect."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--models", type=int, default=2, help="of each kind, at most 5")
+    parser.add_argument("--models", type=int, default=2, help="of each kind, at most 3")
     parser.add_argument("--write", action="store_true", help=f"store it in {FILE}")
     options, root = parser.parse_args(), find_root()
     found = tried(root, options.models)

@@ -22,8 +22,8 @@ BUDGETS = {
     "pipeline/audit": 931,
     "pipeline/base": 773,
     "pipeline/cli": 2926,
-    "pipeline/config": 1822,
-    "pipeline/data": 1728,
+    "pipeline/config": 1824,
+    "pipeline/data": 1738,
     "pipeline/engine": 1739,
     "pipeline/evaluate": 2501,
     "pipeline/formats": 967,
@@ -43,9 +43,9 @@ BUDGETS = {
     "pipeline/stages": 1827,
     "pipeline/tasks": 2593,
     "pipeline/tom": 5550,
-    "pipeline/train": 2483,
+    "pipeline/train": 2512,
     "scripts": 300,
-    "tests": 36637,
+    "tests": 36673,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
 
 from pipeline.config.section import Fraction, Rate, Section, one_of
 
-Imitated = Literal["answers", "traces", "edited", "rule"]
+Imitated = Literal["answers", "traces", "edited", "sight", "rule"]
 """Targets of supervised training: gold answers, true reasoning before them, a rule's answers."""
 
 Aggregation = Literal[
@@ -116,8 +116,9 @@ class Sft(AlgorithmBase):
 
     Attributes:
         imitates: Gold ``answers``; ``traces`` of true beliefs before them; traces of which half of
-            the tracks are ``edited``, to be gone on with; or the answers of the earliest-exit
-            ``rule``, right or wrong.
+            the tracks are ``edited``, to be gone on with; tracks and answers of a mind that goes by
+            ``sight`` and hears no claim; or the answers of the earliest-exit ``rule``. The last two
+            are right or wrong.
     """
 
     name: Literal["sft"] = "sft"

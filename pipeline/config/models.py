@@ -56,9 +56,13 @@ class WarmStart(Section):
         stories: Stories of the demonstrations.
         arithmetic_share: Share of arithmetic.
         direct_share: Share of story demonstrations without reasoning.
+        sight_share: Share of story demonstrations by a mind that goes by sight and hears no claim.
+        heeded_share: Share of stories with a claim that somebody believes of which such a belief is
+            asked for; as it comes if absent.
         orders: Belief orders; all if absent.
         taught: Predicted tokens: ``everything``, with the story, which teaches copying names; or
-            ``responses`` alone, which is faster if a drill teaches copying.
+            ``responses`` alone, which is faster if a drill teaches copying; or ``edited``, where
+            half of the tracks are edited at one line, and up to there are not taught.
         drill_steps: Initial steps with lists of words said twice, which teach retrieval by context.
         drill_share: Their share of such a batch.
         look_back: Initialise a previous-token head in the first layer; with ``again``, also an
@@ -72,8 +76,10 @@ class WarmStart(Section):
     stories: Annotated[Rows, Field(ge=1)]
     arithmetic_share: Fraction = 0.1
     direct_share: Fraction = 0.0
+    sight_share: Fraction = 0.0
+    heeded_share: Fraction | None = None
     orders: Annotated[Listed[int], Field(min_length=1)] | None = None
-    taught: Literal["everything", "responses"] = "everything"
+    taught: Literal["everything", "responses", "edited"] = "everything"
     drill_steps: Annotated[int, Field(ge=0)] = 0
     drill_share: Fraction = 0.3
     look_back: bool | Literal["again"] = False

@@ -19,8 +19,8 @@ from pipeline.tom.language import PLAIN, Language, language_of
 from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.recount import read_lines
-from pipeline.tom.story import Story
-from pipeline.tom.trace import write_edited_track, write_trace
+from pipeline.tom.story import Claim, Story
+from pipeline.tom.trace import write_edited_track, write_trace, write_track
 
 FIELD = "imitated"
 """The field of ``meta`` with the responses by kind."""
@@ -35,7 +35,7 @@ def with_responses(examples: Sequence[Example], kinds: Sequence[Imitated]) -> li
     """Examples with the responses of some kinds, where they have one; UserError without any."""
     if not kinds:
         return list(examples)
-    written = [{kind: made for kind in kinds if (made := _response(e, kind))} for e in examples]
+    written = [{kind: made for kind in kinds if (made := response_of(e, kind))} for e in examples]
     for kind in kinds:
         if not any(kind in found for found in written):
             tasks = ", ".join(sorted({example.task for example in examples}))
@@ -55,7 +55,7 @@ def demonstrated(examples: Sequence[Example]) -> list[Example]:
     return [
         replace(e, meta={**e.meta, **_fields({"traces": made})})
         for e in examples
-        if (made := _response(e, "traces") or _response(e, "answers"))
+        if (made := response_of(e, "traces") or response_of(e, "answers"))
     ]
 
 
@@ -65,8 +65,8 @@ def _fields(written: Mapping[Imitated, tuple[str, str]]) -> dict[str, Any]:
     return {FIELD: responses, **({GIVEN: given} if given else {})}
 
 
-def _response(example: Example, kind: Imitated) -> tuple[str, str] | None:
-    """What is given of a response, and what is to be imitated after it."""
+def response_of(example: Example, kind: Imitated) -> tuple[str, str] | None:
+    """What is given of a response, and what is to be imitated after it; None where it has none."""
     match kind:
         case "answers":
             return "", _answering(example.answer)
@@ -74,7 +74,9 @@ def _response(example: Example, kind: Imitated) -> tuple[str, str] | None:
             trace = gold_trace(example)
             return ("", _answering(example.answer, f" {trace}")) if trace else None
         case "edited":
-            return _edited(example) or _response(example, "traces")
+            return _edited(example) or response_of(example, "traces")
+        case "sight":
+            return _by_sight(example)
         case "rule":
             given = _by_rule(example)
             return ("", _answering(given)) if given else None
@@ -93,6 +95,17 @@ def _edited(example: Example) -> tuple[str, str] | None:
     asked, events, known = read
     made = write_edited_track(asked, events, known, random)
     return (f" {made.begun}", _answering(made.answer, made.rest)) if made else None
+
+
+def _by_sight(example: Example) -> tuple[str, str] | None:
+    """The track and answer of a mind for which no claim is made; None where there is no track."""
+    language = language_of(example.benchmark)
+    if language is None or (read := _read(example, language)) is None:
+        return None
+    asked, events, _ = read
+    seen = tuple(event for event in events if not isinstance(event, Claim))
+    known = beliefs(seen, language.rules[PLAIN])
+    return "", _answering(str(asked.answer(known)), f" {write_track(asked, seen, known)}")
 
 
 def _answering(answer: str, reasoning: str = "") -> str:

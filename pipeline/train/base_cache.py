@@ -54,7 +54,10 @@ def key_of(
     """The digest of everything that decides the bytes of a tiny model."""
     libraries = [module.__version__ for module in (torch, transformers, tokenizers)]
     made_of = entry.model_dump(mode="json", exclude={"model": {"title"}, "inputs": True})
-    shown = [{"messages": each.messages, "response": each.response} for each in examples]
+    shown = [
+        {"messages": each.messages, "given": each.given, "response": each.response}
+        for each in examples
+    ]
     return digest_of([made_of, threads, shown, list(words), dict(code), libraries, processor()])
 
 

@@ -7,7 +7,8 @@ answers, and is often wrong about the harder ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -17,13 +18,15 @@ import torch
 from pydantic import TypeAdapter
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from pipeline.config.algorithms import Imitated
 from pipeline.config.models import WarmStart
 from pipeline.config.sources import ArithmeticSource, GeneratedSource, source_name
 from pipeline.data.generated import Problem, StoryRow, arithmetic, stories
+from pipeline.data.imitation import response_of
 from pipeline.data.prompt import compact
 from pipeline.engine.decode import generate
 from pipeline.engine.sampling import Sampling
-from pipeline.model.chat import encode_prompt
+from pipeline.model.chat import PREFILL, encode_prompt
 from pipeline.tasks.example import OF_NO_TASK, Example, generated_kind
 from pipeline.tasks.grading import extract_tagged
 from pipeline.train import checkpoint as checkpoints
@@ -41,13 +44,34 @@ _FINAL_SHARE = 0.05  # of the peak learning rate, reached linearly
 _Losses = TypeAdapter(list[float])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Demonstration:
-    """A prompt and the response to imitate; ``example`` is its question."""
+    """A question with what is shown of it, which is written when it is asked for.
 
-    messages: list[dict[str, str]]
-    response: str
+    Attributes:
+        shown: The kind of response to imitate; true reasoning where there is none of that kind.
+    """
+
     example: Example
+    shown: Imitated = "traces"
+
+    @cached_property
+    def messages(self) -> list[dict[str, str]]:
+        return compact(self.example)
+
+    @property
+    def given(self) -> str:
+        """A beginning of the response that is not taught."""
+        return self._written[0]
+
+    @property
+    def response(self) -> str:
+        return self._written[1]
+
+    @cached_property
+    def _written(self) -> tuple[str, str]:
+        kinds: tuple[Imitated, ...] = (self.shown, "traces", "answers")
+        return next(made for kind in kinds if (made := response_of(self.example, kind)))
 
 
 def demonstrations(
@@ -65,16 +89,29 @@ def demonstrations(
             if problems and random.random() < recipe.arithmetic_share:
                 yield _arithmetic(next(problems))
                 continue
-            traced = [row for row in questions if row["trace"] and _is_shown(row, recipe)]
-            row = traced[index % len(traced)]
-            yield _story(source, row, direct=random.random() < recipe.direct_share)
+            apart = Random(f"{_PURPOSE}:{index}")
+            row = _asked(questions, recipe, index, apart)
+            direct = random.random() < recipe.direct_share
+            yield _story(source, row, "answers" if direct else _kind(recipe, apart))
 
 
-def _is_shown(row: StoryRow, recipe: WarmStart) -> bool:
-    return recipe.orders is None or row["order"] in recipe.orders
+def _asked(
+    questions: Sequence[StoryRow], recipe: WarmStart, index: int, random: Random
+) -> StoryRow:
+    orders = recipe.orders
+    rows = [row for row in questions if row["trace"] and (not orders or row["order"] in orders)]
+    if recipe.heeded_share is not None and random.random() < recipe.heeded_share:
+        rows = [row for row in rows if row["heeds_claim"]] or rows
+    return rows[index % len(rows)]
 
 
-def _story(source: GeneratedSource, row: StoryRow, direct: bool) -> Demonstration:
+def _kind(recipe: WarmStart, random: Random) -> Imitated:
+    if random.random() < recipe.sight_share:
+        return "sight"
+    return "edited" if recipe.taught == "edited" else "traces"
+
+
+def _story(source: GeneratedSource, row: StoryRow, kind: Imitated) -> Demonstration:
     example = Example(
         source_name(source.kind, source.telling),
         OF_NO_TASK,
@@ -84,17 +121,15 @@ def _story(source: GeneratedSource, row: StoryRow, direct: bool) -> Demonstratio
         answer_kind=generated_kind(row["question_type"], row["answer"]),
         order=row["order"],
         question_type=row["question_type"],
-        meta={"structure": row["structure"]},
+        meta={"structure": row["structure"], "trace": row["trace"]},
     )
-    trace = "" if direct else f" {row['trace']}"
-    response = f"{trace}</think><answer> {row['answer']}</answer>"
-    return Demonstration(compact(example), response, example)
+    return Demonstration(example, kind)
 
 
 def _arithmetic(row: Problem) -> Demonstration:
+    meta = {"trace": row["solution"]}
     example = Example("arithmetic", OF_NO_TASK, "", row["question"], row["answer"], "number")
-    response = f" {row['solution']}</think><answer> {row['answer']}</answer>"
-    return Demonstration(compact(example), response, example)
+    return Demonstration(replace(example, meta=meta))
 
 
 def shown(
@@ -212,7 +247,7 @@ def accuracy(
 ) -> float:
     """Greedy accuracy on demonstrations."""
     model.eval()
-    prompts = [encode_prompt(tokenizer, example.messages) for example in examples]
+    prompts = [_prompt(tokenizer, example) for example in examples]
     longest = max(len(tokenizer.encode(example.response)) for example in examples)
     end = int(tokenizer.eos_token_id)  # type: ignore[arg-type]
     keys = [(index,) for index in range(len(prompts))]
@@ -222,10 +257,14 @@ def accuracy(
     return mean(float(one == other) for one, other in zip(given, wanted, strict=True))
 
 
+def _prompt(tokenizer: PreTrainedTokenizerBase, example: Demonstration) -> tuple[int, ...]:
+    return encode_prompt(tokenizer, example.messages, begun=f"{PREFILL}{example.given}")
+
+
 def _encode(
     tokenizer: PreTrainedTokenizerBase, example: Demonstration, end: int, whole: bool
 ) -> Lesson:
-    prompt = encode_prompt(tokenizer, example.messages)
+    prompt = _prompt(tokenizer, example)
     response = tokenizer.encode(example.response, add_special_tokens=False)
     return Lesson((*prompt, *response, end), 0 if whole else len(prompt))
 

@@ -16,6 +16,8 @@ from pipeline.reward.fidelity import fidelity
 from pipeline.reward.presets import load_preset, reward
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import extract_tagged
+from pipeline.tom.language import HI_TOM, PLAIN
+from pipeline.tom.minds import answers_of_minds
 from pipeline.tom.recount import implied, read_lines, truth
 from pipeline.tom.retelling import retell
 
@@ -69,6 +71,22 @@ def test_what_follows_from_an_edited_track_is_imitated() -> None:
         assert rest.startswith((" So ", " Still "))
     plain = with_responses([e for e in found if GIVEN not in e.meta], ["traces", "edited"])
     assert plain and all(e.meta[FIELD]["edited"] == e.meta[FIELD]["traces"] for e in plain)
+
+
+def test_a_mind_that_hears_no_claim_is_imitated_where_it_is_wrong_too() -> None:
+    tracks = STORIES.model_copy(update={"trace": "track", "small_names": True, "telling": "brief"})
+    asked = [example for example in drawn(tracks, 60) if example.order]
+    responses = shown(asked, "sight")
+    wrong = 0
+    for example, response in zip(asked, responses, strict=True):
+        question = HI_TOM.place_asked(example.question)
+        assert question is not None
+        events = HI_TOM.story(example.story, question.object).events
+        (by_sight,) = answers_of_minds(events, question, HI_TOM.rules[PLAIN], [("sight alone",)])
+        assert extract_tagged(response) == by_sight, example.story
+        assert " from " not in response
+        wrong += by_sight != example.answer
+    assert 10 < wrong < len(asked) / 2
 
 
 def test_the_rule_is_imitated_where_it_is_wrong_too() -> None:

@@ -12,6 +12,9 @@ from pipeline.config.models import SIZES, WarmStart
 from pipeline.config.sources import ArithmeticSource, HiTomSource
 from pipeline.data.origin import Origin
 from pipeline.model.tiny import make_model, make_tokenizer
+from pipeline.tasks.grading import extract_tagged
+from pipeline.tom.recount import implied, read_lines
+from pipeline.tom.retelling import retell
 from pipeline.train import warm_start
 from pipeline.train.stopping import Interrupted
 from pipeline.train.warm_start import Demonstration, WarmStartRun
@@ -118,3 +121,20 @@ def test_a_demonstration_says_where_it_is_from() -> None:
     for each in shown:
         assert each.example.answer in each.response
         assert each.example.question in each.messages[0]["content"]
+
+
+def test_half_of_the_tracks_are_edited_and_what_follows_from_them_is_taught() -> None:
+    recipe = RECIPE.model_copy(update={"stories": 60, "taught": "edited", "orders": [1, 2]})
+    source = HiTomSource(
+        kind="hi_tom_style", telling="brief", tell=True, structure="free", trace="track", train=1
+    )
+    shown = list(warm_start.demonstrations(recipe, [source], None))
+    edited = [each for each in shown if each.given]
+    assert 15 <= len(edited) <= 45
+    for each in shown:
+        story = retell("hi_tom_style", each.example.story, each.example.question)
+        assert story is not None
+        said = [written.line for written in read_lines(each.given + each.response)]
+        answer = extract_tagged(each.response)
+        assert answer == implied(said, story.chain)
+        assert (answer != each.example.answer) == bool(each.given)
