@@ -49,10 +49,10 @@ def test_an_edited_params_file_is_not_written_over(
     params = checkout / "params.yaml"
     assert type_study("use", "mini")[0] == 0
     written = params.read_text()
-    edited = re.sub(r"(\n  learning_rate:) .*", r"\1 0.0003", written, count=1)
+    edited = re.sub(r"(\n  learning_rate:) .*", r"\1 0.0007", written, count=1)
     params.write_text(edited)
     for name in ("mini", "smol"):
-        with pytest.raises(UserError, match=r"train\.learning_rate is 0\.0003 \(study mini: "):
+        with pytest.raises(UserError, match=r"train\.learning_rate is 0\.0007 \(study mini: "):
             type_study("use", name)
         assert params.read_text() == edited
     params.write_text(written.replace("steps:  ", "steps: ").replace("\n\n", "\n"))  # form alone
