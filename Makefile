@@ -28,7 +28,7 @@ $(READY): pyproject.toml requirements/main.txt scripts/setup.sh scripts/torch_in
 repro: $(READY) ## Run the default study and print its results
 	@$(IN_ENVIRONMENT) tomrl run
 
-models: $(READY) ## Make the tiny base models in models/ again; half an hour
+models: $(READY) ## Make the tiny base models in models/ again; an hour and a half
 	@$(IN_ENVIRONMENT) tomrl models make
 
 environments: ## Create all environments that the tests need, and install a browser for them
