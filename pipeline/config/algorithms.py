@@ -10,7 +10,8 @@ from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
 from pipeline.config.section import Fraction, Rate, Section, one_of
 
 Imitated = Literal["answers", "traces", "edited", "sight", "rule"]
-"""Targets of supervised training: gold answers, true reasoning before them, a rule's answers."""
+"""Targets of supervised training: gold answers, reasoning before them (true, or of a lesser mind),
+or the answers of a rule."""
 
 Aggregation = Literal[
     "token-mean",
