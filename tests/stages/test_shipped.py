@@ -134,7 +134,7 @@ def test_the_models_in_the_checkout_are_those_that_its_studies_state() -> None:
 
 def test_the_doctor_names_a_model_that_is_missing(tmp_path: Path) -> None:
     (whole,) = shipped(PROJECT)
-    assert whole.ok and whole.found.startswith("5 of 5 ")
+    assert whole.ok and whole.found.startswith("6 of 6 ")
     copytree(PROJECT / "studies", tmp_path / "studies")
     copytree(PROJECT / FOLDER, tmp_path / FOLDER)
     (tmp_path / FOLDER / "nano-2" / CARD).unlink()
