@@ -139,7 +139,7 @@ def test_the_doctor_names_a_model_that_is_missing(tmp_path: Path) -> None:
     copytree(PROJECT / FOLDER, tmp_path / FOLDER)
     (tmp_path / FOLDER / "nano-2" / CARD).unlink()
     (found,) = shipped(tmp_path)
-    assert found.ok is False and found.found.startswith("4 of 5 ")
+    assert found.ok is False and found.found.startswith("5 of 6 ")
     assert "tomrl models make nano-2" in found.repair
 
 
