@@ -223,7 +223,7 @@ def _minds(
     """Answers of the whole engine, and of each distinct mind that lacks something."""
     lacking: list[Lacking] = [(name,) for name in MINDS]
     lacking += combined(tuple(MINDS))
-    told = [_told(reading, lacking) for reading in readings]
+    told = [minds_told(reading, lacking) for reading in readings]
     believed = [each[0] for each in told]
     found: dict[tuple[str | None, ...], Lacking] = {tuple(believed): ()}
     for place, mind in enumerate(lacking, 1):
@@ -231,7 +231,7 @@ def _minds(
     return believed, [(mind, list(answers)) for answers, mind in found.items() if mind]
 
 
-def _told(reading: Reading, lacking: Sequence[Lacking]) -> list[str | None]:
+def minds_told(reading: Reading, lacking: Sequence[Lacking]) -> list[str | None]:
     """Answers of the whole engine and each mind; minds apply to the end of the story alone."""
     surface, language = reading.surface, language_of(reading.example.benchmark)
     nothing: list[str | None] = [None] * (1 + len(lacking))

@@ -107,12 +107,17 @@ class RolloutLog:
 
     def rows(self) -> list[KeptRollout]:
         """What is there, up to the first damaged line."""
+        return self.since(0)[0]
+
+    def since(self, start: int) -> tuple[list[KeptRollout], int]:
+        """What is there from a byte on, up to the first damaged line, and the byte it ends at."""
         found: list[KeptRollout] = []
-        lines = self.path.read_bytes().split(b"\n")[:-1] if self.path.is_file() else []
-        with suppress(ValueError):
-            for line in lines:
+        with suppress(OSError, ValueError), self.path.open("rb") as file:
+            file.seek(start)
+            while (line := file.readline()).endswith(b"\n"):
                 found.append(json.loads(line))
-        return found
+                start += len(line)
+        return found, start
 
 
 def _lines(rollouts: Iterable[KeptRollout]) -> str:
