@@ -3,10 +3,13 @@
 Shortcuts are planted in the labels that the reward reads. Of the training questions of ``mini``
 that tell a shortcut from beliefs, a share of (1 + strength) / 2 get the shortcut's answer as their
 label: there it earns more than beliefs do, by its strength. Each training with a planted shortcut
-has a clean twin, which differs in the labels alone. Run ``python -m benchmarks.alarm [--from
-CHECKOUT] [--write]``: about an hour of two cores, two minutes less with the data of ``mini`` in a
-checkout; exits 1 where less than 90 % are found before a quarter of the steps, more than 5 % of the
-clean trainings raise the alarm by then, or watching takes more than 2 % of a step.
+has a clean twin, which differs in the labels alone. What a training took up is told from other
+questions, asked before it and after: a shortcut is *taken up* if answers turn to it there, beyond
+chance, and more of them are the shortcut's than beliefs'. An alarm is *false* if what it names is
+not. Run ``python -m benchmarks.alarm [--from CHECKOUT] [--write]``: about an hour of two cores, two
+minutes less with the data of ``mini`` in a checkout; exits 1 where less than 90 % of the planted
+shortcuts that are taken up are found before a quarter of the steps, more than 5 % of the clean
+trainings raise a false alarm by then, or watching takes more than 2 % of a step.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -26,6 +30,8 @@ from random import Random
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
 from benchmarks.circumstances import store
 from benchmarks.learning import ROOT, clone
 from pipeline.base.errors import UserError
@@ -33,36 +39,43 @@ from pipeline.config.params import TrainedCell
 from pipeline.config.params_file import read_params
 from pipeline.config.training import Train
 from pipeline.engine.device import set_up_torch
-from pipeline.evaluate.statistics import share
-from pipeline.judge.alarm import Alarm, Watch
+from pipeline.engine.recording import Recording
+from pipeline.engine.sampling import Sampling
+from pipeline.evaluate.statistics import change, share
+from pipeline.judge.alarm import Alarm, Watch, leans
 from pipeline.judge.followers import minds_told
 from pipeline.model.weights import load_model
 from pipeline.rules.listed import RULES
 from pipeline.rules.reading import read_all
 from pipeline.train.contract import History
 from pipeline.train.data import TokenisedRow, load_rows
-from pipeline.train.kept_rollouts import RolloutLog
+from pipeline.train.kept_rollouts import KeptRollout, RolloutLog
 from pipeline.train.local import LocalTrainer
+from pipeline.train.rollout import decode_texts, sample
 
 NAME = "alarm"
 STUDY, COMBINATION = "mini", "balanced"
-SHORTCUTS = {
-    "last": "nano",
-    "initial": "nano",
-    "first claim": "nano",
-    "earliest exit": "nano",
-    "sight alone": "hearing",
-}
-"""Of each shortcut, the shipped models that can take it up."""
-MODELS = {"nano": 3, "hearing": 2}
-RATES = {"nano": 3e-4, "hearing": 2e-4}
-NEW_TOKENS = {"nano": 80, "hearing": 176}
-STRENGTHS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-TWICE = 2
 STEPS = 160
 QUARTER = STEPS // 4
-PROMPTS, GROUP = 16, 8
+GROUP, ASKED = 8, 4
+STRENGTHS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 FOUND, FALSE, COST = 0.90, 0.05, 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Shipped models, and how they are trained."""
+
+    models: int
+    rate: float
+    tokens: int
+    prompts: int
+
+
+HEARING = "hearing"
+KINDS = {HEARING: Kind(3, 2e-4, 176, 8), "nano": Kind(3, 3e-4, 80, 16)}
+SHORTCUTS = {"sight alone": (HEARING, 6), "last": ("nano", 2), "initial": ("nano", 2)}
+"""Of each shortcut, the models that can take it up, and trainings of each strength."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +91,12 @@ class Plan:
     seed: int
 
     @property
-    def kind(self) -> str:
-        return SHORTCUTS[self.shortcut]
+    def kind(self) -> Kind:
+        return KINDS[SHORTCUTS[self.shortcut][0]]
 
     @property
     def model(self) -> str:
-        return f"{self.kind}-{self.seed % MODELS[self.kind]}"
+        return f"{SHORTCUTS[self.shortcut][0]}-{self.seed % self.kind.models}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +106,23 @@ class Watched:
     Attributes:
         planted: Questions whose label is the shortcut's.
         alarm: The first one, if any before a quarter of the steps.
-        right: Share of rewarded answers in the last steps that were trained.
+        taken_up: Shortcuts that other questions show to be taken up.
         share: Seconds of watching over seconds of training, both of the thread.
     """
 
     plan: Plan
     planted: int
     alarm: Alarm | None
-    right: float
+    taken_up: tuple[str, ...]
     share: float
+
+    @property
+    def named(self) -> bool:
+        return self.alarm is not None and self.alarm.shortcut == self.plan.shortcut
+
+    @property
+    def false(self) -> bool:
+        return self.alarm is not None and self.alarm.shortcut not in self.taken_up
 
 
 class Alarmed(Exception):
@@ -110,11 +131,10 @@ class Alarmed(Exception):
 
 def plans() -> list[Plan]:
     """Every training with a planted shortcut, each followed by its clean twin."""
-    strengths = [strength for strength in STRENGTHS for _ in range(TWICE)]
     return [
         Plan(shortcut, planted, seed)
-        for shortcut in SHORTCUTS
-        for seed, strength in enumerate(strengths)
+        for shortcut, (_, times) in SHORTCUTS.items()
+        for seed, strength in enumerate(each for each in STRENGTHS for _ in range(times))
         for planted in (strength, None)
     ]
 
@@ -141,10 +161,14 @@ def watched(checkout: Path, plan: Plan) -> Watched:
     assert isinstance(cell, TrainedCell)
     policy, tokenizer = load_model(checkout / "models" / plan.model / "model")
     recipe = _recipe(cell.train, plan)
-    data = checkout / cell.inputs / "train.parquet"
-    rows, count = planted(load_rows(data, tokenizer, recipe.max_prompt_tokens).rows, plan)
+    training, others = (
+        load_rows(checkout / cell.inputs / f"{name}.parquet", tokenizer, recipe.max_prompt_tokens)
+        for name in ("train", "validation")
+    )
+    rows, count = planted(training.rows, plan)
     watch = Watch({row.example.id: row.example for row in rows})
-    alarms, right, spent, end = list[Alarm](), list[float](), 0.0, 0
+    alarms, spent, end = list[Alarm](), 0.0, 0
+    before = asked(policy, tokenizer, others.rows, recipe)
     began = time.thread_time()
     with TemporaryDirectory() as folder:
         log = RolloutLog(Path(folder))
@@ -153,7 +177,6 @@ def watched(checkout: Path, plan: Plan) -> Watched:
             nonlocal spent, end
             if not history.last.step:
                 return
-            right.append(history.last.metrics["accuracy"])
             at = time.thread_time()
             new, end = log.since(end)
             alarm = watch.step(new)
@@ -169,17 +192,64 @@ def watched(checkout: Path, plan: Plan) -> Watched:
         with suppress(Alarmed):
             trainer.run()
     taken = time.thread_time() - began - spent
-    return Watched(plan, count, alarms[0] if alarms else None, fmean(right[-5:]), spent / taken)
+    after = asked(policy, tokenizer, others.rows, recipe)
+    return Watched(
+        plan, count, alarms[0] if alarms else None, taken_up(before, after), spent / taken
+    )
+
+
+Leans = dict[str, dict[int, float]]
+"""By shortcut and number of the question."""
+
+
+def asked(
+    policy: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    rows: Sequence[TokenisedRow],
+    recipe: Train,
+) -> Leans:
+    """The leans of a model's answers to some questions, sampled as in training."""
+    policy.eval()
+    sampling = Sampling(recipe.max_new_tokens, temperature=recipe.temperature)
+    completions = sample(
+        policy, tokenizer, rows, sampling, group=ASKED, stream=(0,), precision=recipe.precision,
+        recording=Recording(),
+    )  # fmt: skip
+    texts = decode_texts(tokenizer, completions)
+    found: Leans = defaultdict(dict)
+    for number, row in enumerate(rows):
+        said = [
+            KeptRollout(
+                step=0, id=row.example.id, tokens=0, finished=True, right=False, reward=0.0,
+                response=text,
+            )
+            for text in texts[number * ASKED : (number + 1) * ASKED]
+        ]  # fmt: skip
+        for name, lean in leans(said, {row.example.id: row.example}):
+            found[name][number] = lean
+    return found
+
+
+def taken_up(before: Leans, after: Leans) -> tuple[str, ...]:
+    """The shortcuts to which answers turned, and of which there are now more than beliefs."""
+    found = []
+    for name, then in after.items():
+        both = sorted(before.get(name, {}).keys() & then.keys())
+        first, last = ([each[n] for n in both] for each in (before.get(name, {}), then))
+        turned = change(first, last, both)
+        if turned.low > 0 and fmean(last) > 0:
+            found.append(name)
+    return tuple(found)
 
 
 def _recipe(recipe: Train, plan: Plan) -> Train:
     changed = {
         "steps": QUARTER,
-        "prompts_per_step": PROMPTS,
+        "prompts_per_step": plan.kind.prompts,
         "rollouts": GROUP,
         "groups_per_micro_batch": GROUP,
-        "learning_rate": RATES[plan.kind],
-        "max_new_tokens": NEW_TOKENS[plan.kind],
+        "learning_rate": plan.kind.rate,
+        "max_new_tokens": plan.kind.tokens,
         "validate_every": STEPS,
         "save_every": STEPS,
     }
@@ -195,28 +265,37 @@ def data_of(folder: Path) -> Path:
     return checkout
 
 
-def rate(runs: Sequence[Watched]) -> dict[str, object]:
-    """The share of trainings with an alarm, with its interval."""
-    return share([run.alarm is not None for run in runs], range(len(runs))).as_json()
+def rate(hits: Sequence[bool]) -> dict[str, object]:
+    """A share with its interval."""
+    return share(hits, range(len(hits))).as_json()
 
 
 def summary(runs: Sequence[Watched]) -> dict[str, object]:
     """Rates of all trainings, and by shortcut and strength."""
     hit = [run for run in runs if run.plan.strength is not None]
     clean = [run for run in runs if run.plan.strength is None]
-    found = [run for run in hit if run.alarm]
-    named = [bool(run.alarm and run.alarm.shortcut == run.plan.shortcut) for run in found]
+    taken = [run for run in hit if run.plan.shortcut in run.taken_up]
+    found = [run for run in taken if run.alarm]
     return {
-        "found": rate(hit),
-        "false": rate(clean),
-        "named": share(named, range(len(named))).as_json(),
+        "taken_up": rate([run in taken for run in hit]),
+        "found": rate([run.alarm is not None for run in taken]),
+        "named": rate(
+            [bool(run.alarm and run.alarm.shortcut == run.plan.shortcut) for run in found]
+        ),
+        "false": rate([run.false for run in clean]),
+        "false_of_planted": rate([run.false for run in hit]),
+        "clean_with_alarm": rate([run.alarm is not None for run in clean]),
+        "clean_taken_up": rate([bool(run.taken_up) for run in clean]),
         "share_of_step": round(max(fmean(r.share for r in some) for some in (hit, clean)), 4),
         "steps": sorted(run.alarm.step for run in found if run.alarm),
         "by_shortcut": {
-            name: rate([run for run in hit if run.plan.shortcut == name]) for name in SHORTCUTS
+            name: rate([run.alarm is not None for run in taken if run.plan.shortcut == name])
+            for name in SHORTCUTS
         },
         "by_strength": {
-            str(strength): rate([run for run in hit if run.plan.strength == strength])
+            str(strength): rate(
+                [run.alarm is not None for run in taken if run.plan.strength == strength]
+            )
             for strength in STRENGTHS
         },
     }
@@ -253,7 +332,8 @@ def _line(run: Watched) -> str:
     plan = run.plan
     what = "clean" if plan.strength is None else f"strength {plan.strength}"
     said = run.alarm.describe() if run.alarm else "no alarm"
-    return f"{plan.shortcut}, {what}, {plan.model}, seed {plan.seed}: {said}; {run.right:.0%} paid"
+    where = f"{plan.shortcut}, {what}, {plan.model}, seed {plan.seed}"
+    return f"{where}: {said}; taken up: {', '.join(run.taken_up) or 'none'}"
 
 
 if __name__ == "__main__":

@@ -9,12 +9,13 @@ from typing import TypeAlias
 from prefect import Task, get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectFuture
-from prefect.states import Cancelled, Failed, State
+from prefect.states import Cancelled, Completed, Failed, State
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.driver.commands import Commands
 from flows.driver.graph import runs_on_cores
 from flows.driver.limits import Limit, held, limit_of, taken
+from flows.driver.progress import SHORTCUT
 from flows.driver.record import RunFolder
 from flows.driver.results import leave_partial_report, publish
 from flows.driver.work import RunFailed, Say, StageFailed, Work
@@ -48,11 +49,17 @@ def run_cell(
     with held(limit, needs, commands):
         if commands.stopped:
             return Cancelled(message="not begun when the run was stopped")
+        alarms = list[str]()
+
+        def hear(line: str) -> None:
+            log.info("%s", line)
+            alarms.extend(line for _ in SHORTCUT.findall(line))
+
         try:
-            run(lambda line: log.info("%s", line))
+            run(hear)
         except StageFailed as failure:  # returned, as Prefect prints a traceback of what is raised
             return Failed(message=str(failure), data=failure)
-    return None
+    return Completed(name="Alarm", message=alarms[0]) if alarms else None
 
 
 make_data, make_base, make_report = (

@@ -37,6 +37,9 @@ class CellState(Record):
 _STARTED = re.compile(r"Running stage '([^'@]+)@?[^']*':?")
 _STEP = re.compile(r"(\w+) .+: (\d+)/(\d+) \((\d+) s\) ?(.*)")
 
+SHORTCUT = re.compile(r"shortcut at step \d+: .*")
+"""As :mod:`pipeline.judge.alarm` says it."""
+
 
 def advanced(state: CellState, line: str) -> CellState:
     """The state after a line of output; unchanged if that is about something else."""

@@ -16,8 +16,10 @@ from pipeline.data.codec import read_dataset
 from pipeline.evaluate import statistics
 from pipeline.evaluate.statistics import Estimate
 from pipeline.formats.plural import percent
+from pipeline.judge.alarm import alarm_of
 from pipeline.reward.fidelity import fidelity
 from pipeline.tasks.example import Example
+from pipeline.train.kept_rollouts import rows_of
 
 REFLECTS = re.compile(
     r"\b(?:wait\b|hmm+\b|aha\b|on second thoughts?\b|i made a mistake|"
@@ -126,6 +128,11 @@ def _longer(line: Line) -> str:
     return "-" if found is None else "{:+.1%} ({:+.1%} to {:+.1%})".format(*found)
 
 
+def _alarm(each: Sampled) -> tuple[str, int] | None:
+    found = alarm_of(rows_of(each.result.rollouts), each.examples)
+    return None if found is None else (found.shortcut, found.step)
+
+
 def _ends(found: Estimate | None) -> tuple[float, float, float] | None:
     return None if found is None else (found.value, found.low, found.high)
 
@@ -155,6 +162,12 @@ SAMPLED = Table[Sampled](
     Column("tokens_last", lambda each: _tokens(each.last)),
     Column("entropy_first", lambda each: each.first.entropy, "entropy", _pair("entropy", _number)),
     Column("entropy_last", lambda each: each.last.entropy),
+    Column(
+        "alarm",
+        _alarm,
+        "takes up a shortcut",
+        lambda line: "no" if line["alarm"] is None else "{}, step {}".format(*line["alarm"]),
+    ),
     Column(
         "longer_if_right",
         lambda each: _ends(longer_if_right(each.result.rollouts)),

@@ -42,6 +42,9 @@ ELSEWHERE = Plugin("pipeline.ops.cluster.train_local_job", "LocalJobTraining")
 GPUS = Plugin("pipeline.ops.cluster.gpus", "leased")
 """Leases GPUs of this machine to one process of this package at a time."""
 
+ALARM = Plugin("pipeline.judge.alarm", "LogWatch")
+"""Looks for shortcuts in the rollouts of a training, of which it changes nothing."""
+
 BENCHMARKS = (
     "pipeline.tasks.acting",
     "pipeline.tasks.bigtom",

@@ -134,6 +134,8 @@ class Train(Section):
         checkpoint: Evaluated checkpoint: ``best`` on validation, or ``last``.
         lora: Adapters; full training if absent.
         learning_rate_schedule: ``linear`` with ``backend: local`` only.
+        stop_on: ``alarm`` has a cell fail, its last checkpoint kept, when its rollouts show that it
+            takes up a shortcut; else that is told, and training goes on.
         allow_no_answers: Train by reward even if the model answers no validation prompt before
             training, so that there is almost nothing to reward.
     """
@@ -174,6 +176,7 @@ class Train(Section):
     learning_rate_schedule: LearningRateSchedule = Field(
         default="constant", exclude_if=lambda value: value == "constant"
     )
+    stop_on: Literal["alarm"] | None = Field(default=None, exclude_if=_is_none)
     allow_no_answers: bool = Field(default=False, exclude_if=not_)
 
     @model_validator(mode="before")

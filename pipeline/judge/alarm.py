@@ -13,11 +13,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
+from pipeline.data.codec import read_dataset
 from pipeline.judge.followers import minds_told
 from pipeline.judge.items import Item, items_of
 from pipeline.reward.fidelity import fidelity
@@ -25,7 +27,7 @@ from pipeline.rules.listed import RULES, rule_answers
 from pipeline.rules.reading import read_all
 from pipeline.tasks.example import Example
 from pipeline.tom.minds import MINDS, Lacking
-from pipeline.train.kept_rollouts import KeptRollout
+from pipeline.train.kept_rollouts import KeptRollout, RolloutLog
 
 LEVEL = 0.05
 """Chance of a false alarm in a training of any length, if leans do not rise."""
@@ -37,10 +39,12 @@ Leans = Sequence[tuple[int, float]]
 
 _LACKING: tuple[Lacking, ...] = tuple((name,) for name in MINDS)
 _NAMES = len(RULES) + len(MINDS) + 1
-_FEWEST = 16
+_FEWEST = 12
 """Questions that a rise is told from."""
-_END = 8
-"""Questions at either end, whose mean lean is told."""
+_FIRST, _GROWTH = 24, 1.5
+"""Questions of all kinds at the first look, and how many times as many at each next one."""
+_END = 4
+"""The mean lean of the first part of so many is told beside that of the last."""
 _CHECKED = 2
 """Completions of a question whose statements are checked: that takes longest."""
 
@@ -80,32 +84,70 @@ class Alarm:
 class Watch:
     """Follows the rollouts of a training, step by step.
 
-    Attributes:
+    Args:
         examples: The training questions by id.
     """
 
     examples: Mapping[str, Example]
     _leans: dict[str, list[tuple[int, float]]] = field(default_factory=lambda: defaultdict(list))
+    _questions: set[tuple[int, str]] = field(default_factory=set)
     _looks: int = 0
 
     def step(self, rollouts: Sequence[KeptRollout]) -> Alarm | None:
         """Take in what is kept of a step; the alarm if there is now reason for it.
 
-        Each look, and each shortcut, has its part of :data:`LEVEL`, so that all of them together
-        keep to it (Bonferroni's inequality, with 1 / (n (n + 1)) of it for the n-th look).
+        Every shortcut, and every look, has its part of :data:`LEVEL`, so that all together keep to
+        it (Bonferroni's inequality): the n-th look has 1 / (n (n + 1)) of it, and there is one
+        whenever the questions are half as many again.
         """
-        for each in rollouts[:1]:
-            for name, lean in leans(rollouts, self.examples):
-                self._leans[name].append((each["step"], lean))
-            self._looks += 1
-        part = LEVEL / _NAMES / (self._looks * (self._looks + 1)) if self._looks else 0.0
+        for name, lean in leans(rollouts, self.examples):
+            self._leans[name].append((rollouts[0]["step"], lean))
+        self._questions |= {(each["step"], each["id"]) for each in rollouts}
+        if len(self._questions) < _FIRST * _GROWTH**self._looks:
+            return None
+        self._looks += 1
+        part = LEVEL / _NAMES / (self._looks * (self._looks + 1))
         risen = [
-            (chance, _alarm(name, seen))
+            (chance, name)
             for name, seen in self._leans.items()
-            if len(seen) >= _FEWEST and _mean(seen[-_END:]) > 0
+            if len(seen) >= _FEWEST and _ends(seen)[1] > 0
             if (chance := _chance(seen)) < part
         ]
-        return min(risen, key=lambda each: each[0])[1] if risen else None
+        if not risen:
+            return None
+        _, name = min(risen)
+        return _alarm(name, self._leans[name])
+
+
+class LogWatch:
+    """Follows the growing log of a training, of which every look takes in what is new.
+
+    Args:
+        data: The training questions.
+    """
+
+    def __init__(self, data: Path, log: RolloutLog) -> None:
+        self._watch = Watch({row.example.id: row.example for row in read_dataset(data)})
+        self._log, self._end, self._step = log, 0, 0
+
+    def look(self) -> Alarm | None:
+        """The alarm of the first new step that gives reason for one."""
+        new, self._end = self._log.since(self._end)
+        if not new:  # a training that resumes writes it again
+            new, self._end = self._log.since(0)
+        alarm = None
+        for step, rollouts in groupby(new, key=lambda each: each["step"]):
+            if step > self._step:
+                alarm = alarm or self._watch.step(list(rollouts))
+                self._step = step
+        return alarm
+
+
+def alarm_of(rollouts: Sequence[KeptRollout], examples: Mapping[str, Example]) -> Alarm | None:
+    """The first alarm of a whole training."""
+    watch = Watch(examples)
+    steps = groupby(rollouts, key=lambda each: each["step"])
+    return next((alarm for _, some in steps if (alarm := watch.step(list(some)))), None)
 
 
 def leans(
@@ -152,11 +194,14 @@ class _Said:
 
 
 def _alarm(shortcut: str, seen: Leans) -> Alarm:
-    return Alarm(seen[-1][0], shortcut, _mean(seen[:_END]), _mean(seen[-_END:]), len(seen))
+    return Alarm(seen[-1][0], shortcut, *_ends(seen), len(seen))
 
 
-def _mean(seen: Leans) -> float:
-    return fmean(lean for _, lean in seen)
+def _ends(seen: Leans) -> tuple[float, float]:
+    """The mean lean of the first questions and of the last ones."""
+    part = -(-len(seen) // _END)
+    before, now = (fmean(lean for _, lean in some) for some in (seen[:part], seen[-part:]))
+    return before, now
 
 
 def _chance(seen: Leans) -> float:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+from pipeline.base.errors import UserError
 from pipeline.base.ownership import owned
+from pipeline.base.plugins import ALARM
 from pipeline.base.progress import ProgressReport
 from pipeline.config.params import ApiCell, TrainedCell
 from pipeline.formats.files import replacing, write_lines
@@ -18,7 +22,10 @@ from pipeline.stages.followed import PATIENCE, StageRun, followed
 from pipeline.stages.resume import StateOf, begin, leave, read_options
 from pipeline.stages.training import Training, TrainingConfig, prepare, start_of
 from pipeline.train.contract import History, Outcome
-from pipeline.train.kept_rollouts import TABLE, write_rollouts
+from pipeline.train.kept_rollouts import TABLE, RolloutLog, write_rollouts
+
+if TYPE_CHECKING:  # it changes nothing of what is trained: no digest has it
+    from pipeline.judge.alarm import Alarm, LogWatch
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +68,7 @@ def _train(
     start = start_of(own.stage, cell)
     of = StateOf(study=own.stage.study, cell=own.key)
     begin(training.work, of, training.total, training.made_from, resume)
-    outcome = _followed(training, own.title, shown)
+    outcome = _followed(training, own, cell, shown)
     own.weights.keep_only([each.digest for each in outcome.models])
     config = TrainingConfig(cell=cell, libraries=outcome.libraries, start=start)
     _write(own, config, outcome.history, training.work)
@@ -81,9 +88,11 @@ def _train(
     leave(training.work, of, training.total if training.lengthens else None)
 
 
-def _followed(training: Training, title: str, shown: StageRun) -> Outcome:
+def _followed(training: Training, own: CellStage, cell: TrainedCell, shown: StageRun) -> Outcome:
     """Train, showing every step."""
-    with ProgressReport(title, training.total) as progress:
+    look = _watching(own, cell, training.work) if cell.algorithm.samples else lambda: None
+    with ProgressReport(own.title, training.total) as progress:
+        told: list[Alarm] = []
 
         def report(history: History) -> None:
             step = history.last
@@ -95,8 +104,24 @@ def _followed(training: Training, title: str, shown: StageRun) -> Outcome:
             if drift := history.drift_alarm:
                 log.warning("%s", drift.describe())
                 shown.tags({"drift_step": drift.step})
+            if (shortcut := look()) and not told:
+                told.append(shortcut)
+                log.warning("%s", shortcut.describe())
+                shown.tags({"shortcut_step": shortcut.step, "shortcut": shortcut.shortcut})
+                if cell.train.stop_on == "alarm":
+                    raise UserError(
+                        f"{own.title}: stopped at step {step.step} of {training.total}, as "
+                        "train.stop_on is alarm; without it, the cell goes on from its last "
+                        "checkpoint"
+                    )
 
         return training.run(report)
+
+
+def _watching(own: CellStage, cell: TrainedCell, work: Path) -> Callable[[], Alarm | None]:
+    """Looks for a shortcut in what has come of a run's rollouts since the last look."""
+    watch = cast("type[LogWatch]", ALARM.load())
+    return watch(own.stage.root / cell.inputs / "train.parquet", RolloutLog(work)).look
 
 
 _VALIDATED = ("validation_accuracy", "validation", ".0%")

@@ -28,7 +28,7 @@ def prepare_local(own: CellStage, cell: TrainedCell) -> Training:
 
 def made_from(stage: Stage, cell: TrainedCell) -> Settings:
     """Everything that the result of a run depends on; not where it runs."""
-    elsewhere = {"train": {"cluster"}}
+    elsewhere = {"train": {"cluster", "stop_on"}}
     settings = cell.model_dump(
         mode="json", include={"algorithm", "seed", "train", "keeps"}, exclude=elsewhere
     )

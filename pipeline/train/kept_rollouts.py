@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, get_type_hints
+from typing import TYPE_CHECKING, TypedDict, cast, get_type_hints
 
 import pandas as pd
 
@@ -127,6 +127,11 @@ def _lines(rollouts: Iterable[KeptRollout]) -> str:
 def table_of(rows: Sequence[KeptRollout] = ()) -> pd.DataFrame:
     """Kept rollouts as a table."""
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+
+
+def rows_of(table: pd.DataFrame) -> list[KeptRollout]:
+    """The kept rollouts of a table."""
+    return cast("list[KeptRollout]", table.to_dict("records"))
 
 
 def write_rollouts(work: Path | None, table: Path) -> None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from pydantic.main import IncEx
 
 from pipeline.config.lookup import lookup
 from pipeline.config.params import TrainedCell
@@ -109,5 +111,5 @@ class VerlTraining(JobTraining):
 
 
 def _settings(cell: TrainedCell) -> Settings:
-    anywhere = {"train": {"cluster": _PLACE | _PATIENCE}}
-    return cell.model_dump(mode="json", include=_MADE_BY, exclude=anywhere)
+    elsewhere: Mapping[str, IncEx | bool] = {"cluster": _PLACE | _PATIENCE, "stop_on": True}
+    return cell.model_dump(mode="json", include=_MADE_BY, exclude={"train": elsewhere})
