@@ -57,7 +57,7 @@ NAME = "alarm"
 STUDY, COMBINATION = "mini", "balanced"
 STEPS = 160
 QUARTER = STEPS // 4
-GROUP, ASKED = 8, 4
+GROUP, ASKED, QUESTIONS = 8, 2, 120
 STRENGTHS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 FOUND, FALSE, COST = 0.90, 0.05, 0.02
 
@@ -74,7 +74,7 @@ class Kind:
 
 HEARING = "hearing"
 KINDS = {HEARING: Kind(3, 2e-4, 176, 8), "nano": Kind(3, 3e-4, 80, 16)}
-SHORTCUTS = {"sight alone": (HEARING, 6), "last": ("nano", 2), "initial": ("nano", 2)}
+SHORTCUTS = {"sight alone": (HEARING, 4), "last": ("nano", 3), "initial": ("nano", 3)}
 """Of each shortcut, the models that can take it up, and trainings of each strength."""
 
 
@@ -168,7 +168,7 @@ def watched(checkout: Path, plan: Plan) -> Watched:
     rows, count = planted(training.rows, plan)
     watch = Watch({row.example.id: row.example for row in rows})
     alarms, spent, end = list[Alarm](), 0.0, 0
-    before = asked(policy, tokenizer, others.rows, recipe)
+    before = asked(policy, tokenizer, others.rows[:QUESTIONS], recipe)
     began = time.thread_time()
     with TemporaryDirectory() as folder:
         log = RolloutLog(Path(folder))
@@ -192,7 +192,7 @@ def watched(checkout: Path, plan: Plan) -> Watched:
         with suppress(Alarmed):
             trainer.run()
     taken = time.thread_time() - began - spent
-    after = asked(policy, tokenizer, others.rows, recipe)
+    after = asked(policy, tokenizer, others.rows[:QUESTIONS], recipe)
     return Watched(
         plan, count, alarms[0] if alarms else None, taken_up(before, after), spent / taken
     )

@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
 
@@ -115,7 +116,7 @@ class Watch:
         ]
         if not risen:
             return None
-        _, name = min(risen)
+        _, name = min(risen, key=itemgetter(0))  # of those that answer alike, the first rule
         return _alarm(name, self._leans[name])
 
 

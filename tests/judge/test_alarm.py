@@ -31,7 +31,7 @@ def questions() -> tuple[Example, ...]:
 
 @cache
 def said(shortcut: str) -> dict[str, tuple[str, str]]:
-    """What is believed, and what the shortcut answers instead, by question; else twice the former."""
+    """What is believed and what the shortcut answers, or twice the former, by question."""
     readings = read_all(questions())
     lacking = [(shortcut,)] if shortcut in MINDS else []
     found = {}
