@@ -170,12 +170,12 @@ def test_documented_filters_find_runs(sent: Path, params: Params, tmp_path: Path
     text = (PROJECT / "docs" / "reading-results.md").read_text()
     (block,) = re.findall(r"```sql\n(.*?)\n```", text, re.DOTALL)
     filters = [line for line in block.splitlines() if not line.startswith("--")]
-    assert len(filters) == 11
+    assert len(filters) == 12
     root = tmp_path / "copy"
     shutil.copytree(sent, root)
     client = prepare(root)
     tags = {"answers.hi_tom_style": "rule (last)", "mlflow.source.git.commit": 40 * "a"}
-    tags |= {"collapse_step": "3", "mlflow.user": "somebody"}
+    tags |= {"collapse_step": "3", "shortcut": "last", "mlflow.user": "somebody"}
     for run in runs(client, "tags.level = 'cell'"):
         for name, value in tags.items():
             client.set_tag(run.info.run_id, name, value)
@@ -195,6 +195,7 @@ def test_documented_filters_find_runs(sent: Path, params: Params, tmp_path: Path
                 "tags.`answers.hi_tom_style`": set(params.cells),
                 "attributes.status": {"nano-base" if "FAILED" in query else "micro-base"},
                 "tags.collapse_step": set(params.cells),
+                "tags.shortcut": set(params.cells),
                 "dataset.name": {"nano-hi", "micro-hi"},
             }[query.split()[0]]
         ), query

@@ -214,6 +214,39 @@ def _area(area: float | None) -> str:
     return "too little that can be edited" if area is None else f"{area:.2f}"
 
 
+_RATES = {
+    "planted shortcuts that are taken up": ("taken_up",),
+    "of these, found before a quarter of the steps": ("found",),
+    "of these, named as planted": ("named",),
+    **{f"found, {name}": ("by_shortcut", name) for name in ("sight alone", "last", "initial")},
+    "clean trainings with an alarm": ("clean_with_alarm",),
+    "clean trainings with a false alarm": ("false",),
+}
+
+
+def alarm_text(found: Found) -> str:
+    """How many shortcuts are found, and how many alarms are false."""
+
+    def rate(keys: Sequence[str]) -> Found:
+        each = found
+        for key in keys:
+            each = each[key]
+        return each
+
+    rows = {
+        "": lambda row: row[0],
+        "%, 95 % interval": lambda row: with_ends(rate(row[1])),
+        "of": lambda row: rate(row[1])["count"],
+    }
+    steps = found["steps"]
+    said = (
+        f"Found at step {steps[0]} to {steps[-1]}, half of them by {steps[len(steps) // 2]}. "
+        f"Watching takes {100 * found['share_of_step']:.1f} % of a step. "
+    )
+    made = made_on(found["commit"], found["processor"], found["libraries"])
+    return f"{table(rows, _RATES.items())}\n{said}{made}\n"
+
+
 def speed(found: Found) -> str:
     """How fast a real model answers and learns on a CPU, from what ``real_model`` measured."""
     rows = [

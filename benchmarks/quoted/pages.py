@@ -68,6 +68,7 @@ BLOCKS: Mapping[str, Block] = {
     "recorded text": _of_file("recorded", "models", others.recorded_text),
     "decided": _of_file("recorded", "ledger", others.ledger_table),
     "taught": _of_file("taught", None, others.taught_text),
+    "alarm": _of_file("alarm", None, others.alarm_text),
     "real model": _of_file("real_model", None, others.speed),
     "rules": _of_file("audit", "sets", others.rules_table),
     "confusion": _of_file("verdict", "exams", confusion_table),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from threading import Timer
 from uuid import UUID
@@ -14,11 +16,14 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Cancelling, State
 
 from flows.driver.commands import Commands
+from flows.driver.drive import run_cell
 from flows.driver.limits import Limit, found_limit, held, limit_of, most_taken
 from flows.driver.stopping import until_stopped
+from flows.driver.work import Say
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
+from pipeline.judge.alarm import Alarm
 from tests.conftest import PROJECT, prefect_home
 from tests.prefect_server import server
 
@@ -81,3 +86,22 @@ def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: P
         with get_client(sync_client=True) as client:
             found = client.read_global_concurrency_limit_by_name("gpu-mini")
         assert (found.limit, found.active_slots) == (2, 2)
+
+    # A cell that takes up a shortcut ends in a state of its own.
+    said = Alarm(7, "last", -0.5, 0.6, 40).describe()
+
+    @flow
+    def train() -> list[State]:
+        lines = (f"warning: {said}", "train nano: 8/8 (9 s)")
+        cells = [partial(_saying, lines), partial(_saying, lines[1:])]
+        return [run_cell("nano", run, Commands(), own, 0, return_state=True) for run in cells]
+
+    assert [(each.name, each.message) for each in train()] == [
+        ("Alarm", f"warning: {said}"),
+        ("Completed", None),
+    ]
+
+
+def _saying(lines: Sequence[str], say: Say) -> None:
+    for line in lines:
+        say(line)
