@@ -70,14 +70,13 @@ class Alarm:
 
     def describe(self) -> str:
         what = (
-            "statements about beliefs become untrue"
+            "statements about beliefs become untrue: the share of false ones less that of true ones"
             if self.shortcut == UNTRUE
-            else f"answers turn to the shortcut {self.shortcut!r}"
+            else f"answers turn to the shortcut {self.shortcut!r}: its share less that of beliefs"
         )
         return (
-            f"shortcut at step {self.step}: {what}; on {self.questions} questions of the rollouts "
-            f"that tell it from beliefs, its share less theirs went from {self.before:+.0%} to "
-            f"{self.now:+.0%}"
+            f"shortcut at step {self.step}: {what} went from {self.before:+.0%} to {self.now:+.0%} "
+            f"on {self.questions} questions of the rollouts"
         )
 
 
@@ -130,17 +129,25 @@ class LogWatch:
     def __init__(self, data: Path, log: RolloutLog) -> None:
         self._watch = Watch({row.example.id: row.example for row in read_dataset(data)})
         self._log, self._end, self._step = log, 0, 0
+        self._waiting: list[KeptRollout] = []
 
-    def look(self) -> Alarm | None:
-        """The alarm of the first new step that gives reason for one."""
+    def look(self, until: int) -> Alarm | None:
+        """The alarm of the first new step that gives reason for one.
+
+        Args:
+            until: The last step that is over: another process may be writing the next one.
+        """
         new, self._end = self._log.since(self._end)
         if not new:  # a training that resumes writes it again
+            self._waiting = []
             new, self._end = self._log.since(0)
+        self._waiting += [each for each in new if each["step"] > self._step]
+        due = [each for each in self._waiting if each["step"] <= until]
+        self._waiting = self._waiting[len(due) :]
         alarm = None
-        for step, rollouts in groupby(new, key=lambda each: each["step"]):
-            if step > self._step:
-                alarm = alarm or self._watch.step(list(rollouts))
-                self._step = step
+        for step, rollouts in groupby(due, key=lambda each: each["step"]):
+            alarm = alarm or self._watch.step(list(rollouts))
+            self._step = step
         return alarm
 
 

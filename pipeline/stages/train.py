@@ -90,7 +90,7 @@ def _train(
 
 def _followed(training: Training, own: CellStage, cell: TrainedCell, shown: StageRun) -> Outcome:
     """Train, showing every step."""
-    look = _watching(own, cell, training.work) if cell.algorithm.samples else lambda: None
+    look = _watching(own, cell, training.work) if cell.algorithm.samples else lambda _: None
     with ProgressReport(own.title, training.total) as progress:
         told: list[Alarm] = []
 
@@ -104,7 +104,7 @@ def _followed(training: Training, own: CellStage, cell: TrainedCell, shown: Stag
             if drift := history.drift_alarm:
                 log.warning("%s", drift.describe())
                 shown.tags({"drift_step": drift.step})
-            if (shortcut := look()) and not told:
+            if (shortcut := look(step.step)) and not told:
                 told.append(shortcut)
                 log.warning("%s", shortcut.describe())
                 shown.tags({"shortcut_step": shortcut.step, "shortcut": shortcut.shortcut})
@@ -118,7 +118,7 @@ def _followed(training: Training, own: CellStage, cell: TrainedCell, shown: Stag
         return training.run(report)
 
 
-def _watching(own: CellStage, cell: TrainedCell, work: Path) -> Callable[[], Alarm | None]:
+def _watching(own: CellStage, cell: TrainedCell, work: Path) -> Callable[[int], Alarm | None]:
     """Looks for a shortcut in what has come of a run's rollouts since the last look."""
     watch = cast("type[LogWatch]", ALARM.load())
     return watch(own.stage.root / cell.inputs / "train.parquet", RolloutLog(work)).look
