@@ -7,8 +7,9 @@ from pathlib import Path
 import pandas as pd
 
 from pipeline.data.codec import read_dataset
+from pipeline.judge.alarm import leans
 from pipeline.reward.presets import load_preset, safe_reward
-from pipeline.train.kept_rollouts import TABLE
+from pipeline.train.kept_rollouts import TABLE, rows_of
 
 
 def check_kept(train: Path, data: Path, steps: int, each: int, group: int) -> pd.DataFrame:
@@ -28,6 +29,7 @@ def check_kept(train: Path, data: Path, steps: int, each: int, group: int) -> pd
     for row in table.itertuples():
         reward = safe_reward(load_preset("rlvr"), row.response, by_id[row.id])
         assert (reward.right, reward.score) == (row.right, row.reward)
+    assert any(list(leans(rows_of(some), by_id)) for _, some in table.groupby("step"))
     assert table["response"].nunique() > 1
     assert (table["tokens"] > 0).all()
     return table
