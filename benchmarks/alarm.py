@@ -34,7 +34,6 @@ from typing import Any
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from benchmarks.circumstances import store
-from benchmarks.learning import ROOT, clone
 from pipeline.base.errors import UserError
 from pipeline.config.params import TrainedCell
 from pipeline.config.params_file import read_params
@@ -54,6 +53,7 @@ from pipeline.train.kept_rollouts import KeptRollout, RolloutLog
 from pipeline.train.local import LocalTrainer
 from pipeline.train.rollout import decode_texts, sample
 
+ROOT = Path(__file__).resolve().parent.parent
 NAME = "alarm"
 STUDY, COMBINATION = "mini", "balanced"
 STEPS = 120
@@ -269,7 +269,8 @@ def _recipe(recipe: Train, plan: Plan) -> Train:
 
 def data_of(folder: Path) -> Path:
     """A clone with the data of the study."""
-    checkout = clone(folder)
+    checkout = folder / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(checkout)], check=True)
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
     for command in (("tomrl", "study", "use", STUDY), ("dvc", "repro", f"dataset@{COMBINATION}")):
         subprocess.run(command, cwd=checkout, env=environment, check=True)

@@ -56,7 +56,7 @@ BLOCKS: Mapping[str, Block] = {
     "real opening": _of_study("smol", studies.opening),
     "seeds": _of_study("smol-seeds", studies.opening, studies.changes),
     "study 1": _of_study("smol-real", studies.opening, _chief, studies.steps),
-    "opening": _of_study("mini-seeds", studies.opening),
+    "opening": _of_study("mini-seeds", studies.opening, studies.seed_by_seed),
     "what holds": _of_study("mini-seeds", studies.changes, studies.by_chance),
     "spurious": _of_study(
         "spurious-mini", studies.opening, studies.changes, studies.differences, studies.by_chance

@@ -150,10 +150,13 @@ def what_pays(found: Stored) -> str:
 
 
 def seed_by_seed(found: Stored) -> str:
-    """Accuracy and verdict of every cell of every seed, and one set less the other over seeds."""
+    """Accuracy and verdict of every cell of every seed, and one set less the other over seeds.
+
+    Controls, whose reward is drawn by a coin, are left out.
+    """
     rows = {(row.cell, row.task): row for row in found.rows}
     bases = {_seed_of(e.cell): e for e in found.verdicts if not e.combination}
-    trained = [each for each in found.verdicts if each.combination]
+    trained = [e for e in found.verdicts if e.combination and "-random-" not in e.cell]
 
     def line(each: Verdict, cell: str, when: str) -> tuple[str, ...]:
         trained_on, *texts = _line(rows, each, cell, when)
