@@ -51,7 +51,7 @@ test-engines: $(READY) ## Set up the environments of verl, vLLM and other tools,
 test-nightly: $(READY) ## 200 kills, every full disk, figures that are promised; hours
 	@$(IN_ENVIRONMENT) python -m pytest -m "nightly and not verl"
 	@.venv-engines/bin/python -m pytest -m "nightly and verl" tests/cluster
-	@$(IN_ENVIRONMENT) for name in judge report sweep alarm; do \
+	@$(IN_ENVIRONMENT) for name in judge report sweep; do \
 		OMP_NUM_THREADS=1 python -m benchmarks.$$name; done
 
 check-infra: setup-infra ## Hold docker/ and infra/ against hadolint, checkov, Kubernetes' schemas and others

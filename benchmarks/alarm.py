@@ -131,13 +131,15 @@ class Alarmed(Exception):
 
 
 def plans() -> list[Plan]:
-    """Every training with a planted shortcut, each followed by its clean twin."""
-    return [
+    """Every training with a planted shortcut, and its clean twin, which several may share."""
+    found = [
         Plan(shortcut, planted, seed)
         for shortcut, (_, times) in SHORTCUTS.items()
         for seed, strength in enumerate(each for each in STRENGTHS for _ in range(times))
         for planted in (strength, None)
     ]
+    twins = {(plan.model, plan.seed): plan for plan in reversed(found) if plan.strength is None}
+    return [plan for plan in found if plan.strength or plan is twins[plan.model, plan.seed]]
 
 
 def planted(rows: Sequence[TokenisedRow], plan: Plan) -> tuple[list[TokenisedRow], int]:

@@ -219,6 +219,7 @@ _RATES = {
     "of these, found before a quarter of the steps": ("found",),
     "of these, named as planted": ("named",),
     **{f"found, {name}": ("by_shortcut", name) for name in ("sight alone", "last", "initial")},
+    "planted, with a false alarm": ("false_of_planted",),
     "clean trainings with an alarm": ("clean_with_alarm",),
     "clean trainings with a false alarm": ("false",),
 }
