@@ -165,6 +165,7 @@ def leans(
     groups = {
         name: [each["response"] for each in group]
         for name, group in groupby(rollouts, key=lambda each: each["id"])
+        if name in examples  # the data may have been made again since
     }
     readings = read_all([examples[name] for name in groups])
     by_rule = rule_answers(readings, RULES)

@@ -38,7 +38,7 @@ NOT_OF_THE_RECIPE = {
     *("backend", "cluster", "device", "groups_per_micro_batch", "tokens_per_micro_batch"),
     *("gradient_checkpointing", "steps", "reward"),
     # Left out where a study does not ask for them.
-    *("lora", "allow_no_answers", "learning_rate_schedule"),
+    *("lora", "allow_no_answers", "learning_rate_schedule", "stop_on"),
 }
 
 

@@ -89,6 +89,11 @@ def test_nothing_is_raised_where_beliefs_gain_or_nothing_changes(
     assert [raised(rollouts(shortcut, first, last, seed)) for seed in range(5)] == [None] * 5
 
 
+def test_questions_that_are_no_longer_there_are_passed_over() -> None:
+    some = [rollout(1, each, response("box")) for each in questions()[:9]]
+    assert list(leans(some, {})) == [] and alarm_of(some, {}) is None
+
+
 def test_labels_decide_nothing() -> None:
     example = questions()[0]
     place = said("last")[example.id][0]

@@ -153,7 +153,24 @@ def _send_training(tracker: Tracker, done: Done) -> None:
         tags["drift_step"] = drift.step
     if stall := find_stall(rows):
         tags["stall_step"] = stall.step
-    tracker.tags(tags)
+    tracker.tags(tags | _shortcut(done, trained_on))
+
+
+def _shortcut(done: Done, trained_on: Path) -> dict[str, object]:
+    """The shortcut that a training takes up, by what is kept of its rollouts."""
+    # They load for a second, and most commands send nothing.
+    import pandas as pd
+
+    from pipeline.data.codec import read_dataset
+    from pipeline.judge.alarm import alarm_of
+    from pipeline.train.kept_rollouts import TABLE, rows_of
+
+    kept = done.folder / TABLE
+    if not (trained_on.is_file() and kept.is_file()):
+        return {}
+    examples = {row.example.id: row.example for row in read_dataset(trained_on)}
+    found = alarm_of(rows_of(pd.read_parquet(kept)), examples)
+    return {"shortcut": found.shortcut, "shortcut_step": found.step} if found else {}
 
 
 def _send_scores(tracker: Tracker, done: Done) -> None:

@@ -262,6 +262,7 @@ def test_an_empty_thought_is_the_rewards_to_know() -> None:
 OTHERS = {
     *("backend", "checkpoint", "device", "groups_per_micro_batch", "gradient_checkpointing"),
     "allow_no_answers",  # the job looks at how much of the first validation is answered
+    "stop_on",  # of the stage, which follows the job
 }
 CHANGED: dict[str, Any] = {
     **UNUSUAL,

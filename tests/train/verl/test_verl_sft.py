@@ -191,6 +191,7 @@ OTHERS = {
     *("rollouts", "top_p", "clip_range", "clip_range_high", "dual_clip"),
     *("kl_coefficient", "kl_kind", "kl_in_reward", "entropy_coefficient"),
     "allow_no_answers",  # imitation needs none
+    "stop_on",  # of the stage, which follows the job
     *("reward", "validate_every"),  # nothing is measured
     "max_new_tokens",  # of the placement
 }
