@@ -166,10 +166,10 @@ def _shortcut(done: Done, trained_on: Path) -> dict[str, object]:
     from pipeline.train.kept_rollouts import TABLE, rows_of
 
     kept = done.folder / TABLE
-    if not (trained_on.is_file() and kept.is_file()):
+    rows = rows_of(pd.read_parquet(kept)) if trained_on.is_file() and kept.is_file() else []
+    if not rows:
         return {}
-    examples = {row.example.id: row.example for row in read_dataset(trained_on)}
-    found = alarm_of(rows_of(pd.read_parquet(kept)), examples)
+    found = alarm_of(rows, {row.example.id: row.example for row in read_dataset(trained_on)})
     return {"shortcut": found.shortcut, "shortcut_step": found.step} if found else {}
 
 

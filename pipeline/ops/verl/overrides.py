@@ -3,8 +3,8 @@
 Every field of :class:`pipeline.config.training.Train` is mapped here, refused here, or has another
 owner:
 
-- ``backend``, ``checkpoint``, ``cluster`` (but its overrides), ``allow_no_answers``: the stage and
-  the job;
+- ``backend``, ``checkpoint``, ``cluster`` (but its overrides), ``allow_no_answers``, ``stop_on``:
+  the stage and the job;
 - ``groups_per_micro_batch``, ``device``: the local trainer's; the placement decides them for verl,
   with updates of at most ``tokens_per_micro_batch`` tokens at once, but one completion at least;
 - ``gradient_checkpointing``: always with verl.
