@@ -293,9 +293,7 @@ def summary(runs: Sequence[Watched]) -> dict[str, object]:
     return {
         "taken_up": rate([run in taken for run in hit]),
         "found": rate([run.alarm is not None for run in taken]),
-        "named": rate(
-            [bool(run.alarm and run.alarm.shortcut == run.plan.shortcut) for run in found]
-        ),
+        "named": rate([run.named for run in found]),
         "false": rate([run.false for run in clean]),
         "false_of_planted": rate([run.false for run in hit]),
         "clean_with_alarm": rate([run.alarm is not None for run in clean]),
