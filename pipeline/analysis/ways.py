@@ -12,6 +12,7 @@ from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.analysis.seeds import SeedEstimate
 from pipeline.analysis.tables import Column, Line, Table
 from pipeline.config.params import AskedCell
+from pipeline.evaluate.records import TaskScores
 from pipeline.formats.plural import percent
 from pipeline.judge.answers import followed
 from pipeline.judge.profile import profile_text
@@ -42,10 +43,22 @@ class Way(NamedTuple):
         )
 
     @property
+    def written(self) -> float:
+        """Tokens of an answer, over all calls of the model that it took."""
+        return self._mean(lambda scores: scores.length_mean)
+
+    @property
+    def read(self) -> float:
+        """Tokens of their prompts; what several samples are shown counts once."""
+        return self._mean(lambda scores: scores.prompt_mean)
+
+    @property
     def tokens(self) -> float:
-        """Of an answer, over all calls of the model that it took."""
+        return self.read + self.written
+
+    def _mean(self, of: Callable[[TaskScores], float]) -> float:
         tasks = [task for each in self.cells for task in each.tasks.values()]
-        return sum(t.length_mean * t.count for t in tasks) / sum(t.count for t in tasks)
+        return sum(of(t) * t.count for t in tasks) / sum(t.count for t in tasks)
 
 
 def _said(of: Callable[[CellResult], list[str]]) -> Callable[[Way], str]:
@@ -67,7 +80,8 @@ WAYS = Table[Way](
     Column("accuracy", lambda way: way.accuracy.mean, "right", lambda line: _with_ends(line)),
     Column("low", lambda way: way.accuracy.low),
     Column("high", lambda way: way.accuracy.high),
-    Column("tokens", lambda way: way.tokens, "tokens an answer", lambda n: f"{n['tokens']:.0f}"),
+    Column("read", lambda way: way.read, "tokens read", lambda n: f"{n['read']:.0f}"),
+    Column("written", lambda way: way.written, "written", lambda n: f"{n['written']:.0f}"),
     Column(
         "per_thousand",
         lambda way: 1000 * way.accuracy.mean / way.tokens if way.tokens else 0.0,

@@ -54,8 +54,8 @@ def attack(
         write_output(output, text := "".join(f"{line}\n" for line in lines))
         typer.echo(f"{output}: sha256 {sha256(text.encode()).hexdigest()}", err=True)
     if as_json:
-        figures = {"asked": found.asked, "right": found.right, "wrong": found.wrong}
-        print_json({**figures, "kept": len(found.kept), "rules": found.rules})
+        figures = {n: getattr(found, n) for n in ("asked", "right", "wrong", "solved", "rules")}
+        print_json({**figures, "kept": len(found.kept)})
     else:
         _show(found, cell)
 
@@ -71,6 +71,7 @@ def _show(found: Attacked, cell: str) -> None:
     rules = "too few to fit rules" if found.rules is None else f"{100 * found.rules:.0f} %"
     console.say(
         f"{cell} is right on {found.right} of {counted(found.asked, 'question')} asked in the "
-        f"search. Of the {found.wrong} others, {len(found.kept)} are kept, the shortest that "
-        f"rules do not solve (the best rule, listed or learned: {rules})."
+        f"search. Of the {found.wrong} others, a rule learned from those before solves "
+        f"{found.solved}; {len(found.kept)} are kept, the shortest that no rule, listed or "
+        f"learned, solves (the best: {rules})."
     )

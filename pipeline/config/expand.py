@@ -156,9 +156,14 @@ def _base_entry(study: Study, key: str, seed: int) -> BaseEntry:
         model=model,
         seed=seed if model.seed is None else model.seed,
         inputs=f"models/{model.shipped}" if model.shipped else f"data/{study.name}/combos",
-        stories=tuple(s for s in study.acquire.values() if is_demonstrated(s)),
+        stories=tuple(_drawn(s) for s in study.acquire.values() if is_demonstrated(s)),
         sums=next((s for s in study.acquire.values() if isinstance(s, ArithmeticSource)), None),
     )
+
+
+def _drawn(source: GeneratedSource) -> GeneratedSource:
+    """A source without what a search found, which no base model is shown."""
+    return source.model_copy(update={"found": None}) if source.kind == "hi_tom_style" else source
 
 
 def is_demonstrated(source: Source) -> TypeGuard[GeneratedSource]:

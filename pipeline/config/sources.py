@@ -66,7 +66,7 @@ class HiTomSource(StorySource):
         noise: Probability of a distractor before each sentence.
         structure: ``upstream`` follows the upstream generator's chapters; ``free`` is one scene
             with events in any order.
-        found: Stories that join the training set.
+        found: Stories to train on, as ``hi_tom_style_found``.
     """
 
     kind: Literal["hi_tom_style"]

@@ -3,8 +3,9 @@
 Best-first over events, as ExploreToM searches (Sclar et al. 2024, arXiv 2412.12175), on the belief
 engine's own scenes: every step adds an event that may come next, asks the model about the story so
 far, and goes on from where it is right least often, shorter stories first. Gold answers are the
-engine's, so that a story counts as found by what the model answers alone. Of what is found, those
-questions are left out that rules and learners of wording solve.
+engine's, so that a story counts as found by what the model answers alone. What a learned rule
+solves counts as right, so that the search goes where no rule does; of what is found, those
+questions are left out at last that rules and learners of wording solve.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from statistics import fmean
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import scene_of, told_as
 from pipeline.data.hard import best_share, hard_ones
+from pipeline.rules.learned import FEWEST, MOST_FITTED, LearnedRule
+from pipeline.rules.reading import read_all
+from pipeline.rules.surface import UNDEFINED, SurfaceQuestion, gold_places
 from pipeline.tasks.example import Example
 from pipeline.tom.belief import beliefs
 from pipeline.tom.generate.hi_tom_free import FreeScene, following, opening
@@ -30,7 +34,9 @@ from pipeline.tom.structure import structure_id
 ORDERS = (1, 2)
 TASK = "hi_tom_style"
 _ROUND, _CHILDREN = 64, 4  # stories gone on with at a time, ways to go on
-_SPARE = 3  # times as many questions are looked for at first, of which rules solve some
+_CLAIMS = 4  # of two, what is believed is mostly what a simple rule says
+_MORE = 1.5  # times as many questions that no rule solves, until what is found is filtered again
+_REFITTED = 1000  # questions that are found until the rule is learned again, at most
 
 Target = Callable[[Sequence[Example]], Sequence[tuple[bool, str | None]]]
 """What a model makes of questions: whether its answer is right, and the answer."""
@@ -66,6 +72,7 @@ class Attacked:
         asked: Questions that were put to the model.
         right: Those that it got right.
         wrong: What was found before rules were held down.
+        solved: Those of them that a rule got right which had learned from the ones before.
         kept: The questions that no rule solves, shortest stories first.
         rules: How often the best rule, listed or learned, is right on them; None of too few.
     """
@@ -73,6 +80,7 @@ class Attacked:
     asked: int
     right: int
     wrong: int
+    solved: int
     kept: tuple[Found, ...]
     rules: float | None
 
@@ -106,28 +114,60 @@ def attack(
         report: Hears how many questions were asked.
     """
     search = _Search(source, Random(f"attack:{seed}"))
-    found, asked, right = list[Found](), 0, 0
-    kept, held, enough = tuple[Found, ...](), 0, _SPARE * wanted
+    rule, found, asked, right = _Rule(), list[Found](), 0, 0
+    kept, held, enough = tuple[Found, ...](), 0, float(wanted)
     while asked < budget and search.waiting:
         children = search.grown()
         put = [(node, e) for node in children for e in search.questions(node)][: budget - asked]
         answers = target([example for _, example in put])
         asked += len(put)
         right += sum(correct for correct, _ in answers)
+        new = [
+            Found(example, len(node.events), said)
+            for (node, example), (correct, said) in zip(put, answers, strict=True)
+            if not correct
+        ]
+        unsolved = rule.unsolved([each.example for each in new])
         of_node = dict[int, list[bool]]()
-        for (node, example), (correct, said) in zip(put, answers, strict=True):
-            of_node.setdefault(node.number, []).append(correct)
-            if not correct:
-                found.append(Found(example, len(node.events), said))
+        for node, example in put:
+            of_node.setdefault(node.number, []).append(example.id not in unsolved)
         search.keep(children, of_node)
+        found += new
         report(asked)
-        if len(found) >= enough:
-            kept, held, enough = _held(found, wanted, seed), len(found), 2 * len(found)
+        if len(found) - rule.solved >= enough:
+            kept, held = _held(found, wanted, seed), len(found)
+            enough = _MORE * (len(found) - rule.solved)
             if len(kept) == wanted:
                 break
     if len(kept) < wanted and held < len(found):  # fits take minutes where much was found
         kept = _held(found, wanted, seed)
-    return Attacked(asked, right, len(found), kept, best_share([each.example for each in kept]))
+    share = best_share([each.example for each in kept])
+    return Attacked(asked, right, len(found), rule.solved, kept, share)
+
+
+class _Rule:
+    """A learned rule of what was found so far.
+
+    Attributes:
+        solved: The questions that it got right before it learned from them.
+    """
+
+    def __init__(self) -> None:
+        self._asked, self._gold = list[SurfaceQuestion](), list[int]()
+        self._rule: LearnedRule | None = None
+        self._next, self.solved = float(FEWEST), 0
+
+    def unsolved(self, examples: Sequence[Example]) -> set[str]:
+        """Ids of the questions that it does not solve; then it learns from them."""
+        asked, gold = gold_places(read_all(examples))
+        said = self._rule.answers(asked) if self._rule else [UNDEFINED] * len(asked)
+        left = {e.id for e, a, g in zip(examples, said, gold, strict=True) if a != g}
+        self.solved += len(asked) - len(left)
+        self._asked, self._gold = self._asked + asked, self._gold + gold
+        if len(self._asked) >= self._next:
+            self._rule = LearnedRule.fit(self._asked[-MOST_FITTED:], self._gold[-MOST_FITTED:])
+            self._next = len(self._asked) + min(len(self._asked) / 2, _REFITTED)
+        return left
 
 
 def _held(found: Sequence[Found], wanted: int, seed: int) -> tuple[Found, ...]:
@@ -204,7 +244,7 @@ class _Search:
 
     def _children(self, parent: _Node) -> Iterator[_Node]:
         """Yield new ways to go on, each kind of event as likely as any other."""
-        kinds = following(self.scene, parent.events)
+        kinds = following(self.scene, parent.events, _CLAIMS)
         for _ in range(_CHILDREN if kinds else 0):
             events = (*parent.events, self.random.choice(self.random.choice(kinds)))
             form = structure_id(events)

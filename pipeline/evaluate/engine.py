@@ -45,24 +45,30 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The text that follows the prompt, and what the answer has begun with."""
+    """The text that follows the prompt, and what the answer has begun with.
+
+    ``prompt_tokens`` is 0 where they are not known.
+    """
 
     text: str
     completion_tokens: int
     finish_reason: str
+    prompt_tokens: int = 0
 
 
 TOO_LONG = Response("", 0, "prompt_too_long")
 """Of a prompt that leaves no room for the longest answer in the model's context."""
 
 
-def respond(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int], finished: bool) -> Response:
-    """A completion as a response, whose text leaves the token out that ended it.
+def respond(
+    tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int], finished: bool, read: int
+) -> Response:
+    """A completion as a response to ``read`` tokens; its text leaves the token out that ended it.
 
     That is the tokenizer's own, or in vLLM another of the model's ``generation_config.json``.
     """
     text = str(tokenizer.decode(list(tokens[:-1] if finished else tokens)))
-    return Response(text, len(tokens), "stop" if finished else "length")
+    return Response(text, len(tokens), "stop" if finished else "length", read)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from pipeline.evaluate.engine import (
     complete_alike,
     respond,
 )
-from pipeline.evaluate.journal import Journal, KeptFigures
+from pipeline.evaluate.journal import Journal, JournalFile, KeptFigures
 from pipeline.evaluate.option_scoring import Choice, batches
 from pipeline.formats.files import digest_of
 from pipeline.formats.provenance import MODEL, installed
@@ -66,6 +66,7 @@ class TransformersEngine:
         self.threads, self.precision = threads, precision
         self.libraries = installed(*MODEL)
         self._held = ExitStack()  # as long as the model is loaded
+        self._journal = cache(partial(JournalFile, work, self._computed_by))
 
     @property
     def _computed_by(self) -> list[object]:
@@ -109,10 +110,10 @@ class TransformersEngine:
     def _answered(
         self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
     ) -> list[Response]:
-        journal = Journal(self.work, self._computed_by, sampling, prompts, report)
+        journal = Journal(self._journal(sampling), prompts, report)
         if missing := journal.missing:
             self._ask(prompts, missing, sampling, journal)
-        return [answer.response for answer in journal.answers()]
+        return journal.answers()
 
     def _ask(
         self,
@@ -139,8 +140,9 @@ class TransformersEngine:
         fitting.sort(key=lambda each: len(each[0]))  # less padding
 
         def hear(index: int, completion: Completion) -> None:
-            response = respond(tokenizer, completion.tokens, completion.finished)
-            journal.write(fitting[index][1], response)
+            prompt, place = fitting[index]
+            response = respond(tokenizer, completion.tokens, completion.finished, len(prompt))
+            journal.write(place, response)
 
         with answering(model, self.precision):
             complete(

@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,45 +22,35 @@ from pipeline.formats.files import digest_of
 Figures = list[list[float]]
 
 
-@dataclass(frozen=True, slots=True)
-class JournalAnswer:
-    """One line of the journal; ``prompt_tokens`` as a server counts them, else 0."""
+class JournalFile:
+    """A journal, read once.
 
-    prompt: str
-    text: str
-    completion_tokens: int
-    finish_reason: str
-    prompt_tokens: int = 0
+    Args:
+        work: Folder of journals.
+        model: What tells the model, and all else that answers depend on, from others.
+        sampling: How tokens are chosen.
+    """
 
-    @property
-    def response(self) -> Response:
-        """It without what it answers."""
-        return Response(self.text, self.completion_tokens, self.finish_reason)
+    def __init__(self, work: Path, model: object, sampling: Sampling) -> None:
+        work.mkdir(parents=True, exist_ok=True)
+        self.path = work / f"{digest_of([model, asdict(sampling)])[:12]}.jsonl"
+        self.answers = _read(self.path)
 
 
 class Journal:
     """The answers to some prompts, by place among them; safe to use from several threads.
 
     Args:
-        work: Folder of journals.
-        model: What tells the model, and all else that answers depend on, from others.
-        sampling: How tokens are chosen.
+        file: Where they are.
         prompts: What is asked.
         report: Hears how many of them are answered.
     """
 
     def __init__(
-        self,
-        work: Path,
-        model: object,
-        sampling: Sampling,
-        prompts: Sequence[Prompt],
-        report: Callable[[int], None],
+        self, file: JournalFile, prompts: Sequence[Prompt], report: Callable[[int], None]
     ) -> None:
-        work.mkdir(parents=True, exist_ok=True)
-        self._path = work / f"{digest_of([model, asdict(sampling)])[:12]}.jsonl"
+        self._path, self._answers = file.path, file.answers
         self._names = [_name(prompt) for prompt in prompts]
-        self._answers = _read(self._path)
         self._lock, self._report = threading.Lock(), report
         self._times = Counter(self._names)
         self._count = sum(name in self._answers for name in self._names)
@@ -72,18 +62,17 @@ class Journal:
         first = {name: place for place, name in reversed(list(enumerate(self._names)))}
         return sorted(place for name, place in first.items() if name not in self._answers)
 
-    def write(self, place: int, response: Response, prompt_tokens: int = 0) -> None:
+    def write(self, place: int, response: Response) -> None:
         """Write an answer down."""
         name = self._names[place]
-        answer = JournalAnswer(name, **asdict(response), prompt_tokens=prompt_tokens)
         with self._lock:
             with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(answer)) + "\n")
-            self._answers[name] = answer
+                file.write(json.dumps({"prompt": name, **asdict(response)}) + "\n")
+            self._answers[name] = response
             self._count += self._times[name]
             self._report(self._count)
 
-    def answers(self) -> list[JournalAnswer]:
+    def answers(self) -> list[Response]:
         """The answer to each prompt, in order; all must be there."""
         return [self._answers[name] for name in self._names]
 
@@ -113,12 +102,12 @@ def _name(prompt: Prompt) -> str:
     return digest_of([prompt.messages, prompt.begun, list(prompt.key)])[:20]
 
 
-def _read(path: Path) -> dict[str, JournalAnswer]:
-    found: dict[str, JournalAnswer] = {}
+def _read(path: Path) -> dict[str, Response]:
+    found: dict[str, Response] = {}
     for row in _rows(path):
-        with suppress(TypeError):  # written in another form
-            answer = JournalAnswer(**row)
-            found[answer.prompt] = answer
+        with suppress(KeyError, TypeError):  # written in another form
+            name = row.pop("prompt")
+            found[name] = Response(**row)
     return found
 
 

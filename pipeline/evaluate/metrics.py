@@ -48,6 +48,7 @@ def task_metrics(
         format_rate=mean(float(g.grade.format_ok) for g in graded),
         length_mean=mean(lengths),
         length_median=median(lengths),
+        prompt_mean=mean(g.response.prompt_tokens for g in graded),
         unfinished=reasons.count("length"),
         refused=reasons.count("content_filter"),
         prompts_too_long=reasons.count("prompt_too_long"),

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -24,7 +25,7 @@ from pipeline.base.errors import TransientError, UserError
 from pipeline.base.ownership import owned
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import TOO_LONG, Prompt, Response, complete_alike
-from pipeline.evaluate.journal import Journal
+from pipeline.evaluate.journal import Journal, JournalFile
 from pipeline.formats.download import named_wait
 from pipeline.formats.plural import counted
 from pipeline.formats.provenance import installed
@@ -129,6 +130,7 @@ class OpenAiEngine:
         self._stopped = Event()
         self._wait = wait or self._stopped.wait
         self.manifest, self.work, self.tries, self.at_once = manifest, work, tries, at_once
+        self._journal = cache(partial(JournalFile, work, [manifest.api, manifest.address]))
         self.libraries = installed("openai")
         self._limit, self._left_out = _LIMIT, frozenset[str]()
         self.usage = TokenUsage()
@@ -169,11 +171,10 @@ class OpenAiEngine:
         self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
     ) -> list[Response]:
         self._stopped.clear()
-        model = [self.manifest.api, self.manifest.address]
-        journal = Journal(self.work, model, sampling, prompts, report)
+        journal = Journal(self._journal(sampling), prompts, report)
 
         def ask(place: int) -> None:
-            journal.write(place, *self._ask(prompts[place], sampling))
+            journal.write(place, self._ask(prompts[place], sampling))
 
         with ThreadPoolExecutor(self.at_once) as pool:
             waiting = [pool.submit(ask, place) for place in journal.missing]
@@ -188,10 +189,10 @@ class OpenAiEngine:
         for answer in answers:
             self.usage.prompt_tokens += answer.prompt_tokens
             self.usage.completion_tokens += answer.completion_tokens
-        return [answer.response for answer in answers]
+        return answers
 
-    def _ask(self, prompt: Prompt, sampling: Sampling) -> tuple[Response, int]:
-        """What a prompt is answered by, and its tokens."""
+    def _ask(self, prompt: Prompt, sampling: Sampling) -> Response:
+        """What a prompt is answered by."""
         for trial in range(1, self.tries + 1):
             body = self._body(prompt, sampling)
             try:
@@ -201,7 +202,7 @@ class OpenAiEngine:
             except openai.APIStatusError as error:
                 said = error.response.text
                 if refused := _refusal(said):
-                    return refused, 0
+                    return refused
                 if self._adapts(said, body):
                     return self._ask(prompt, sampling)
                 raise UserError(self._refused(error)) from None
@@ -278,22 +279,22 @@ class OpenAiEngine:
         )
 
 
-def _answer(found: ChatCompletion, begun: str) -> tuple[Response, int]:
+def _answer(found: ChatCompletion, begun: str) -> Response:
     if not found.choices and (error := getattr(found, "error", None)):
         if refused := _refusal(str(error)):
-            return refused, 0
+            return refused
         raise ValueError(error)
     choice = found.choices[0]
     text = choice.message.content or choice.message.refusal or ""
     if thought := _reasoning(choice.message):
         text = f"{_ANSWER.sub('', thought)}{THINK_END}{text}"
     used = found.usage
-    response = Response(
+    return Response(
         text=text.removeprefix(begun) if begun else text,
         completion_tokens=used.completion_tokens if used else 0,
         finish_reason=choice.finish_reason or "stop",
+        prompt_tokens=used.prompt_tokens if used else 0,
     )
-    return response, used.prompt_tokens if used else 0
 
 
 def _refusal(said: str) -> Response | None:

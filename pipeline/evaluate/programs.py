@@ -190,13 +190,15 @@ def completed(
 ) -> list[Response]:
     """The responses that programs end in, in order; each counts the tokens of all its calls.
 
+    What several samples of one call are shown counts once, as it is read once.
+
     Args:
         engine: What completes their prompts.
         runs: Programs that have not begun.
         sampling: How tokens are chosen where a prompt does not say it.
         report: Hears how many responses are done.
     """
-    ended, tokens = dict[int, Response](), Counter[int]()
+    ended, said, read = dict[int, Response](), Counter[int](), Counter[int]()
     waiting = {place: next(run) for place, run in enumerate(runs)}
     while waiting:
         prompts = [prompt for asked in waiting.values() for prompt in asked]
@@ -207,10 +209,15 @@ def completed(
         going = dict[int, list[Prompt]]()
         for place, asked in waiting.items():
             given = list(islice(responses, len(asked)))
-            tokens[place] += sum(each.completion_tokens for each in given)
+            said[place] += sum(each.completion_tokens for each in given)
+            read[place] += sum(
+                {p.digest: r.prompt_tokens for p, r in zip(asked, given, strict=True)}.values()
+            )
             try:
                 going[place] = runs[place].send(given)
             except StopIteration as end:
-                ended[place] = replace(end.value, completion_tokens=tokens[place])
+                ended[place] = replace(
+                    end.value, completion_tokens=said[place], prompt_tokens=read[place]
+                )
         waiting = going
     return [ended[place] for place in range(len(runs))]

@@ -115,6 +115,7 @@ class TaskScores(Share):
         format_rate: Share of responses in the form that was asked for.
         length_mean: Of the responses, in tokens.
         length_median: Of the responses, in tokens.
+        prompt_mean: Of all that was read for a response, in tokens; written only where it is known.
         unfinished: Responses cut at the longest length allowed.
         prompts_too_long: Prompts that the model has no room for.
         unread: Responses in which no answer could be read; written only where there are any.
@@ -144,6 +145,7 @@ class TaskScores(Share):
     too_late: int = 0
     refused: int = 0
     pairs: PairScores | None = None
+    prompt_mean: float = 0.0
     own: dict[str, float] = Field(default_factory=dict)
     headline: list[str] = Field(default_factory=list)
     samples: SampleScores | None = None

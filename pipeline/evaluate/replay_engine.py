@@ -1,8 +1,8 @@
 """The engine ``replay``: answers that were recorded, so that they are graded and judged again.
 
 A file (:mod:`pipeline.formats.tables`) has one row for each answer: ``id`` of the question and
-``response``; ``sample``, ``prompt_digest``, ``completion_tokens`` and ``finish_reason`` where they
-are known, as in the ``responses.parquet`` of a cell.
+``response``; ``sample``, ``prompt_digest``, ``prompt_tokens``, ``completion_tokens`` and
+``finish_reason`` where they are known, as in the ``responses.parquet`` of a cell.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ class ReplayEngine:
             row = named(self.path, given)
             row["id"] = self._id(where, row)
             sample = self._number(where, row, "sample")
-            self._number(where, row, "completion_tokens")
+            for name in ("prompt_tokens", "completion_tokens"):
+                self._number(where, row, name)
             if (row["id"], sample) in found:
                 raise UserError(
                     f"{self.path}, {where}: the id {row['id']!r} occurs twice; an id (with its "
@@ -117,9 +118,9 @@ class ReplayEngine:
         text = row["response"]
         if prompt.begun.endswith(EMPTY_THOUGHT):  # it is put before every response
             text = text.removeprefix(EMPTY_THOUGHT)
-        tokens, reason = row.get("completion_tokens"), row.get("finish_reason")
-        return Response(
-            text,
-            0 if is_absent(tokens) else whole_number(tokens),
-            "stop" if is_absent(reason) else str(reason),
+        read, said = (
+            0 if is_absent(row.get(name)) else whole_number(row[name])
+            for name in ("prompt_tokens", "completion_tokens")
         )
+        reason = row.get("finish_reason")
+        return Response(text, said, "stop" if is_absent(reason) else str(reason), read)

@@ -209,6 +209,7 @@ def write_responses(
             **_samples(graded),
             "prompt_digest": [g.prompt_digest for g in graded],
             "response": [g.response.text for g in graded],
+            "prompt_tokens": [g.response.prompt_tokens for g in graded],
             "completion_tokens": [g.response.completion_tokens for g in graded],
             "finish_reason": [g.response.finish_reason for g in graded],
             **_scored(graded, {"options": "options", "option_logprobs": "logprobs"}),

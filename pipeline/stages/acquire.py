@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pipeline.config.lookup import lookup
 from pipeline.config.sources import ArithmeticSource, HiTomSource, UpstreamSource
 from pipeline.data.acquire import acquire
 from pipeline.data.found import found_stories
-from pipeline.data.generated import arithmetic, pairs, stories
+from pipeline.data.generated import StoryRow, arithmetic, pairs, stories
 from pipeline.formats.download import MIRROR_VARIABLE, OFFLINE_VARIABLE
 from pipeline.formats.files import replacing, write_lines
 from pipeline.stages.common import Stage, run
@@ -41,14 +41,16 @@ def main(stage: Stage, key: str) -> None:
         case _:
             with replacing(target) as temporary:
                 temporary.mkdir()
-                for purpose in ("train", "validation", "test"):
-                    made = stories(source, purpose, getattr(source, purpose))
-                    if purpose == "train" and isinstance(source, HiTomSource) and source.found:
-                        made = chain(made, found_stories(stage.root, source, source.found))
+                tables: dict[str, Iterator[Sequence[StoryRow]]] = {
+                    purpose: stories(source, purpose, getattr(source, purpose))
+                    for purpose in ("train", "validation", "test")
+                }
+                tables["pairs"] = pairs(source)
+                if isinstance(source, HiTomSource) and source.found:
+                    tables["found"] = found_stories(stage.root, source, source.found)
+                for name, made in tables.items():
                     rows = (row for questions in made for row in questions)
-                    write_lines(temporary / f"{purpose}.jsonl", rows)
-                twins = (row for questions in pairs(source) for row in questions)
-                write_lines(temporary / "pairs.jsonl", twins)
+                    write_lines(temporary / f"{name}.jsonl", rows)
     left_out = isinstance(source, UpstreamSource) and not found
     print(f"{'left out' if left_out else 'acquired'} {key} in {target.relative_to(stage.root)}")
 

@@ -104,7 +104,7 @@ def _followed(training: Training, own: CellStage, cell: TrainedCell, shown: Stag
             if drift := history.drift_alarm:
                 log.warning("%s", drift.describe())
                 shown.tags({"drift_step": drift.step})
-            if (shortcut := look(step.step)) and not told:
+            if not told and (shortcut := look(step.step)):
                 told.append(shortcut)
                 log.warning("%s", shortcut.describe())
                 shown.tags({"shortcut_step": shortcut.step, "shortcut": shortcut.shortcut})

@@ -2,8 +2,9 @@
 
 The rows are written by the acquire stage as JSON lines with gold answers and true traces, split by
 story into train, validation and test, with pairs of stories that differ in one event beside them
-(``_pairs``). Each look-alike has three surface styles, whose sources and tasks end in ``_prose``
-and ``_log`` for the two that are not the benchmark's own.
+(``_pairs``), and stories that a search found against a model (``_found``). Each look-alike has
+three surface styles, whose sources and tasks end in ``_prose`` and ``_log`` for the two that are
+not the benchmark's own.
 """
 
 from __future__ import annotations
@@ -154,6 +155,15 @@ for _kind_name in _TITLES:
             *_TIE,
             "differs",
         )
+
+_register(
+    "hi_tom_style_found",
+    "hi_tom_style",
+    " (found by a search)",
+    "hi_tom_style",
+    partial(load_stories, source="hi_tom_style", split="found", task="hi_tom_style_found"),
+    "heeds_claim",
+)
 
 register(
     Task(

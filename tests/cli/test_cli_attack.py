@@ -10,11 +10,12 @@ from typer.testing import CliRunner
 
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
-from pipeline.config.params_file import params_text
+from pipeline.config.params_file import params_text, read_params
 from pipeline.config.study_files import find_study
+from pipeline.data.codec import read_dataset
 from pipeline.stages import base, suite, train
 from pipeline.stages.common import Stage
-from tests.conftest import shrink
+from tests.conftest import edited, shrink
 from tests.stages.made import make_data
 
 
@@ -61,3 +62,27 @@ def test_a_cell_that_does_not_exist_is_named(
     result = CliRunner().invoke(app, ["attack", "nano-bose"])
     assert result.exit_code != 0
     assert "nano-bose" in str(result.exception or result.output)
+
+
+def test_a_study_trains_on_what_was_found(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(checkout)
+    found = tmp_path / "found.jsonl"
+    typed = ["attack", "nano-base", "-n", "8", "--budget", "80", "-o", str(found)]
+    result = CliRunner().invoke(app, typed)
+    digest = result.output.rpartition("sha256 ")[2].split()[0]
+    shrink(tmp_path)
+    with edited(tmp_path / "studies" / "mini.yaml") as study:
+        (name,) = study["grid"]["combinations"]
+        study["dataset"]["combinations"][name]["train"] = [{"task": "hi_tom_style_found"}]
+        source = study["acquire"]["hi_tom_style"]
+        source |= {"structures": "any", "found": {"file": found.name, "sha256": digest}}
+    params = expand(find_study(tmp_path, "mini"))
+    assert params.base == read_params(checkout / "params.yaml").base, "what was attacked is trained"
+    make_data(tmp_path, params)
+    (key,) = params.dataset
+    trained = read_dataset(tmp_path / "data" / "mini" / "combos" / key / "train.parquet")
+    wanted = {json.loads(line)["story"] for line in found.read_text().splitlines()}
+    assert {row.example.story for row in trained} == wanted
+    assert all(row.example.meta["trace"] for row in trained)

@@ -154,6 +154,7 @@ EDITS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("    hi:\n      train", "    -hi:\n      train", ("combinations.-hi",)),
     ("task: hi_tom_style_train", "task: hi_tom_stile", ("train.0.task: found 'hi_tom_stile'",)),
     ("task: hi_tom_style_train", "task: hi_tom", ("train.0.task", "hi_tom", "acquire")),
+    ("task: hi_tom_style_train", "task: hi_tom_style_found", ("train.0.task: hi_tom_style_found has no questions", "tomrl attack")),
     ("task: hi_tom_style_train, ", "", ("train.0.task: found nothing",)),
     ("orders: [0, 1]", "orders: [0, 9]", ("train.0.orders", "9", "0, 1, 2, 3, 4")),
     ("orders: [0, 1]", "orders: [0, 0]", ("train.0.orders", "0", "twice")),

@@ -179,8 +179,18 @@ def test_what_is_written_of_answers(tmp_path: Path, samples: int) -> None:
     about = {"id": example.id, "task": "column"}
     number: list[dict[str, int]] = [{}] if samples == 1 else [{"sample": 0}, {"sample": 1}]
     said = [
-        {"prompt_digest": "digest rs f", "response": "so rs f", "completion_tokens": 5},
-        {"prompt_digest": "digest l", "response": "so l", "completion_tokens": 6},
+        {
+            "prompt_digest": "digest rs f",
+            "response": "so rs f",
+            "prompt_tokens": 0,
+            "completion_tokens": 5,
+        },
+        {
+            "prompt_digest": "digest l",
+            "response": "so l",
+            "prompt_tokens": 0,
+            "completion_tokens": 6,
+        },
     ]
     ended = [{"finish_reason": reason, "model": "m", "seed": 3} for reason in ("stop", "length")]
     assert pd.read_parquet(tmp_path / "r").to_dict("records") == [

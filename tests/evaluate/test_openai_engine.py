@@ -247,8 +247,8 @@ def test_prompts_that_are_too_long_answers_that_are_empty_or_never_end(tmp_path:
     with serving(reply) as server:
         found = ask(server, tmp_path)
     assert found[0] == Response("", 0, "prompt_too_long")
-    assert found[1] == Response("", 3, "stop")
-    assert found[2] == Response("so on and", 3, "length")
+    assert found[1] == Response("", 3, "stop", 5)
+    assert found[2] == Response("so on and", 3, "length", 5)
 
 
 @pytest.mark.parametrize(

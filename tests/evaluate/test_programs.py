@@ -51,7 +51,7 @@ Respond = Callable[[Example, Prompt, Random], str]
 
 
 class Stub:
-    """A model that says what a function says, in ten tokens."""
+    """A model that says what a function says, in ten tokens, to a hundred."""
 
     name = "stub"
 
@@ -65,7 +65,10 @@ class Stub:
         report(len(prompts))
         return [
             Response(
-                self.respond(self.known[p.question], p, Random(f"{p.key}{p.digest}")), 10, "stop"
+                self.respond(self.known[p.question], p, Random(f"{p.key}{p.digest}")),
+                10,
+                "stop",
+                prompt_tokens=100,
             )
             for p in prompts
         ]
@@ -90,13 +93,17 @@ def guess(example: Example, prompt: Prompt, random: Random) -> str:
     return said(wrong, true.replace(example.answer, wrong))
 
 
-def rate(program: Program, respond: Respond, order: int | None = None) -> tuple[float, set[int]]:
-    """The share of right answers, and how many tokens they took."""
+Tokens = set[tuple[int, int]]
+
+
+def rate(program: Program, respond: Respond, order: int | None = None) -> tuple[float, Tokens]:
+    """The share of right answers, and how many tokens were read and written for them."""
     asked = [each for each in EXAMPLES if order in (None, each.order)]
     asking = Asking("compact", Sampling(64, temperature=1), samples=SAMPLES, program=program)
     (graded,) = evaluate(Stub(respond), [Asked({"all": asked}, asking)], seed=7)
     right = [each.grade.correct for each in graded]
-    return fmean(right), {each.response.completion_tokens for each in graded}
+    said = [each.response for each in graded]
+    return fmean(right), {(each.prompt_tokens, each.completion_tokens) for each in said}
 
 
 def voted(of: int) -> float:
@@ -117,7 +124,7 @@ def voted(of: int) -> float:
 def test_a_vote_is_right_as_often_as_a_multinomial_plurality(of: int) -> None:
     found, tokens = rate(vote(config.Vote(kind="vote", of=of)), guess)
     assert found == pytest.approx(voted(of), abs=WITHIN)
-    assert tokens == {10 * of}
+    assert tokens == {(100, 10 * of)}
 
 
 def test_the_best_by_the_belief_engine_is_right_where_any_is() -> None:
@@ -171,10 +178,10 @@ def seeing(example: Example, prompt: Prompt, random: Random) -> str:
 def test_perspectives_multiply_their_rates(order: int) -> None:
     found, tokens = rate(sim_tom, seeing, order)
     assert found == pytest.approx(GOOD * RIGHT, abs=WITHIN)
-    assert tokens == {20}
+    assert tokens == {(200, 20)}
     found, tokens = rate(recursion, seeing, order)
     assert found == pytest.approx(GOOD**order * RIGHT, abs=WITHIN)
-    assert tokens == {10 * (order + 1)}
+    assert tokens == {(100 * (order + 1), 10 * (order + 1))}
 
 
 def test_shots_are_earlier_turns_with_their_gold_answers() -> None:
@@ -191,4 +198,4 @@ def test_shots_are_earlier_turns_with_their_gold_answers() -> None:
 
     found, tokens = rate(few_shot(shots, "compact"), learns)
     assert found == pytest.approx(RIGHT, abs=WITHIN)
-    assert tokens == {10}
+    assert tokens == {(100, 10)}

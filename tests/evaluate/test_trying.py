@@ -285,11 +285,11 @@ def test_a_real_model_goes_on_from_edits_and_a_stopped_try_goes_on_too(
 
     written = list[str]()
 
-    def stopping(self: Journal, place: int, response: Response, prompt_tokens: int = 0) -> None:
+    def stopping(self: Journal, place: int, response: Response) -> None:
         if len(written) == len(examples) + len(found) // 2:
             raise KeyboardInterrupt
         written.append(self._names[place])
-        write(self, place, response, prompt_tokens)
+        write(self, place, response)
 
     write = Journal.write
     with monkeypatch.context() as patch:

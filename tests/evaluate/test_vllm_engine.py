@@ -141,7 +141,7 @@ def test_the_token_that_ended_a_text_is_none_of_it(model: Path, end: str) -> Non
     """Whichever it was: models may name more than the tokenizer's own."""
     tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
     pear = tokenizer.encode("pear", add_special_tokens=False)
-    response = respond(tokenizer, [*pear, getattr(tokenizer, end)], finished=True)
+    response = respond(tokenizer, [*pear, getattr(tokenizer, end)], finished=True, read=5)
     assert (response.text, response.completion_tokens) == ("pear", len(pear) + 1)
 
 

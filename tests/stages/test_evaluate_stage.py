@@ -67,8 +67,8 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     names: list[str] = []
     write = Journal.write
 
-    def noted(self: Journal, place: int, response: Response, prompt_tokens: int = 0) -> None:
-        write(self, place, response, prompt_tokens)
+    def noted(self: Journal, place: int, response: Response) -> None:
+        write(self, place, response)
         names.append(self._names[place])
 
     monkeypatch.setattr(Journal, "write", noted)
@@ -127,10 +127,10 @@ def test_a_stopped_evaluation_asks_nothing_twice_and_ends_in_the_same_bytes(
     assert not list((root / "work").glob("*/*.jsonl")), "what is finished is not kept"
     written.clear()
 
-    def stopping(self: Journal, place: int, response: Response, prompt_tokens: int = 0) -> None:
+    def stopping(self: Journal, place: int, response: Response) -> None:
         if len(written) == len(asked) // 2:
             raise KeyboardInterrupt
-        noted(self, place, response, prompt_tokens)
+        noted(self, place, response)
 
     noted = Journal.write
     with monkeypatch.context() as patch:

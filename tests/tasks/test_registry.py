@@ -74,7 +74,7 @@ def generated(source: str) -> None:
         return
     fields = {"kind": f"{kind}_style" if telling else source, "telling": telling or "benchmark"}
     settings = TypeAdapter(GeneratedSource).validate_python(fields)
-    for split in (*sizes, "validation"):
+    for split in (*sizes, "validation", "found"):
         rows = (row for made in stories(settings, split, STORIES) for row in made)
         write_lines(folder / f"{split}.jsonl", rows)
     twins = pairs(settings.model_copy(update={"pairs": STORIES}))

@@ -21,7 +21,8 @@ from pipeline.judge.recorded import read_table
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade
 
-_RESPONSES = ("id", "task", "prompt_digest", "response", "completion_tokens", "finish_reason")
+_TOKENS = ("prompt_tokens", "completion_tokens")
+_RESPONSES = ("id", "task", "prompt_digest", "response", *_TOKENS, "finish_reason")
 _GRADES = ("id", "correct", "strict", "format_ok", "extracted")
 
 
@@ -186,7 +187,8 @@ def _answers(
 
 
 def _graded(row: Mapping[Hashable, Any], prompt: Prompt) -> Graded:
-    said = Response(row["response"], int(row["completion_tokens"]), row["finish_reason"])
+    tokens = int(row["completion_tokens"]), row["finish_reason"], int(row["prompt_tokens"])
+    said = Response(row["response"], *tokens)
     right, strict, form = (bool(row[name]) for name in ("correct", "strict", "format_ok"))
     found = None if pd.isna(row["extracted"]) else row["extracted"]
     return Graded(said, Grade(right, strict, form, found), prompt.digest, prompt.sample)

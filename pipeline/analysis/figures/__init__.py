@@ -49,8 +49,9 @@ FIGURES: MappingProxyType[str, tuple[Callable[[Results], Figure | None], str]] =
         ),
         "accuracy-against-tokens": (
             accuracy_against_tokens,
-            "Dots by tokens an answer, a panel for each model: accuracy of the base model, of "
-            "prompt programs, and after each training (squares), with 95 % intervals over seeds.",
+            "Dots by tokens read and written for an answer, a panel for each model: accuracy of "
+            "the base model, of prompt programs, and after each training (squares), with 95 % "
+            "intervals over seeds.",
         ),
         "against-rules": (
             against_rules,

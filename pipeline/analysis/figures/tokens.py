@@ -27,7 +27,8 @@ def accuracy_against_tokens(results: Results) -> Figure | None:
         for way in found
     }
     titles = list(dict.fromkeys(way.model for way in found))
-    settings: dict[str, Any] = {"xlabel": "tokens an answer", "xscale": "log", "ylim": (0, 100)}
+    tokens = "tokens read and written for an answer"
+    settings: dict[str, Any] = {"xlabel": tokens, "xscale": "log", "ylim": (0, 100)}
     figure, axes = panels(titles, 2, (3.6, 2.8), legend, **settings)
     for axis, title in zip(axes, titles, strict=True):
         for way in (way for way in found if way.model == title):

@@ -105,8 +105,10 @@ class VllmEngine:
             report(skipped)
             done = self._answered(rows, lambda count: report(skipped + count)) if rows else []
         responses = [TOO_LONG] * len(prompts)
+        read = {row["index"]: len(row["tokens"]) for row in rows}
         for row in done:
-            responses[row["index"]] = respond(self.tokenizer, row["tokens"], row["finished"])
+            place, tokens = row["index"], row["tokens"]
+            responses[place] = respond(self.tokenizer, tokens, row["finished"], read[place])
         return responses
 
     def _rows(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[PromptRow]:

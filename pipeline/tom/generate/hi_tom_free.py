@@ -59,8 +59,8 @@ def opening(scene: FreeScene) -> Story:
     )
 
 
-def following(scene: FreeScene, events: Story) -> list[list[Event]]:
-    """All events that may come next, by kind: as :func:`tell` draws them."""
+def following(scene: FreeScene, events: Story, most_claims: int) -> list[list[Event]]:
+    """All events that may come next, by kind: as :func:`tell` draws them, with more claims."""
     inside, here = set(scene.agents), scene.container
     for event in events:
         match event:
@@ -87,7 +87,7 @@ def following(scene: FreeScene, events: Story) -> list[list[Event]]:
         for container in scene.containers
     ]
     told = len(events) - len(opening(scene)) - claims
-    kinds = [*([] if claims or told >= max(_STEPS) else acts), said if claims < 2 else []]
+    kinds = [*([] if claims or told >= max(_STEPS) else acts), said if claims < most_claims else []]
     return [kind for kind in kinds if kind]
 
 
