@@ -36,6 +36,7 @@ TASK = "hi_tom_style"
 _ROUND, _CHILDREN = 64, 4  # stories gone on with at a time, ways to go on
 _CLAIMS = 4  # of two, what is believed is mostly what a simple rule says
 _MORE = 1.5  # times as many questions that no rule solves, until what is found is filtered again
+_LONGER = 4  # so many times the questions is a part more that is looked at
 _REFITTED = 1000  # questions that are found until the rule is learned again, at most
 
 Target = Callable[[Sequence[Example]], Sequence[tuple[bool, str | None]]]
@@ -171,13 +172,23 @@ class _Rule:
 
 
 def _held(found: Sequence[Found], wanted: int, seed: int) -> tuple[Found, ...]:
-    """The shortest stories among those questions that no rule solves."""
+    """The shortest stories among those questions that no rule solves.
+
+    Short stories are alike, so that rules solve more of them than of all: the more are left out of
+    these, the longer the others that stand in for them.
+    """
     random = Random(f"attack:held:{seed}")
     by_id = {each.example.id: each for each in found}
     hard = _hard([each.example for each in by_id.values()], random)
     shortest = sorted((by_id[e.id] for e in hard), key=lambda each: (each.events, each.example.id))
-    left = {example.id for example in _hard([e.example for e in shortest[:wanted]], random)}
-    return tuple(each for each in shortest[:wanted] if each.example.id in left)
+
+    def left_of(most: int) -> list[Example]:
+        return _hard([each.example for each in shortest[:most]], random)
+
+    most = wanted
+    while len(left := left_of(most)) < wanted and most < len(shortest):
+        most += max(1, most // _LONGER)
+    return tuple(by_id[each.id] for each in left[:wanted])
 
 
 def _hard(examples: Sequence[Example], random: Random) -> list[Example]:
