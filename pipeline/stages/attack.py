@@ -11,6 +11,7 @@ from pipeline.base.progress import ProgressReport
 from pipeline.config.params import ApiCell
 from pipeline.config.sources import HiTomSource
 from pipeline.evaluate.attack import TASK, Attacked, attack
+from pipeline.evaluate.engine import TOO_LONG
 from pipeline.evaluate.runner import Asked, evaluate
 from pipeline.model.manifest import resolve
 from pipeline.stages.common import Stage
@@ -46,7 +47,11 @@ def attack_cell(stage: Stage, key: str, wanted: int, budget: int, seed: int) -> 
 
     def target(examples: Sequence[Example]) -> list[tuple[bool, str | None]]:
         (graded,) = evaluate(engine, [Asked({TASK: examples}, asking)], seed=cell.seed)
-        return [(each.grade.correct, each.grade.extracted) for each in graded]
+        no_room = TOO_LONG.finish_reason  # what the model was never asked it does not get wrong
+        return [
+            (each.grade.correct or each.response.finish_reason == no_room, each.grade.extracted)
+            for each in graded
+        ]
 
     with ProgressReport(f"attack {key}", budget, beside=True) as progress:
         return attack(target, source_of(stage), wanted, budget, seed, progress.at)
