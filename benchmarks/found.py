@@ -99,7 +99,6 @@ def _searched(study: dict[str, Any]) -> None:
     """Of the suite, only what says how questions are put."""
     asked = {"task": "hi_tom_style", "orders": [1, 2], "limit": 20}
     study["suite"] = {"tasks": {"asked": asked}}
-    study["acquire"].pop("arithmetic")
 
 
 def _trained(study: dict[str, Any], digest: str) -> None:

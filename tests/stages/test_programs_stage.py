@@ -47,8 +47,12 @@ def test_programs_are_cells_beside_training(root: Path) -> None:
     (root / "params.yaml").write_text(params_text(find_study(root, "mini")))
     run_everything(root, params)
 
-    tokens = {key: tokens_of(root, params, key) for key in params.cells}
-    assert tokens["nano-base-vote"] > 2 * tokens["nano-base"]
+    read, written = (
+        {key: tokens_of(root, params, key, of) for key in params.cells}
+        for of in ("prompt_tokens", "completion_tokens")
+    )
+    assert written["nano-base-vote"] > 2 * written["nano-base"]
+    assert read["nano-base-vote"] == read["nano-base"] > 0, "its samples share what is read"
     found = json.loads((root / "reports" / "mini" / "results.json").read_text())["test_time"]
     assert [line["way"] for line in found] == ["base, asked plainly", "hi", *PROGRAMS]
     assert [line["trained"] for line in found] == [False, True, *[False] * len(PROGRAMS)]
@@ -56,16 +60,17 @@ def test_programs_are_cells_beside_training(root: Path) -> None:
     for line in found[2:]:
         tasks = results.cells[f"nano-base-{line['way']}"].tasks.values()
         assert line["accuracy"] == pytest.approx(sum(t.accuracy for t in tasks) / len(tasks))
-        assert line["tokens"] == pytest.approx(tokens[f"nano-base-{line['way']}"])
+        assert line["read"] == pytest.approx(read[f"nano-base-{line['way']}"])
+        assert line["written"] == pytest.approx(written[f"nano-base-{line['way']}"])
     page = (root / "reports" / "mini" / "index.html").read_text()
     assert 'id="test-time"' in page and "right answers per 1,000 tokens" in page
     assert (root / "reports" / "mini" / "figures" / "accuracy-against-tokens.svg").is_file()
     assert len(json.loads((root / "reports" / "mini" / "results.json").read_text())["squares"]) == 2
 
 
-def tokens_of(root: Path, params: Params, key: str) -> float:
+def tokens_of(root: Path, params: Params, key: str, of: str) -> float:
     found = pd.read_parquet(root / "runs" / "mini" / key / "evaluate" / "responses.parquet")
-    return float(found[found["task"].isin(params.suite.tasks)]["completion_tokens"].mean())
+    return float(found[found["task"].isin(params.suite.tasks)][of].mean())
 
 
 def test_a_program_that_shows_answers_names_whose(root: Path) -> None:
