@@ -28,6 +28,7 @@ import yaml
 from benchmarks.circumstances import store
 from pipeline.analysis.seeds import SeedEstimate
 from pipeline.formats.files import file_digest, read_json, write_text
+from pipeline.judge.answers import followed
 from pipeline.ops.driver.checkout import find_root
 
 NAME = "found"
@@ -72,16 +73,24 @@ def tried(folder: Path, kind: str, seed: int) -> dict[str, Any]:
         return run
     _write(checkout, study, NAME, seed, lambda s: _trained(s, file_digest(checkout / FILE)))
     typed("tomrl", "run", NAME)
-    scores = read_json(checkout / "results" / NAME / "metrics.json")
+    return {**run, **changed(checkout / "runs" / NAME, checkout / "results" / NAME, base)}
+
+
+def changed(runs: Path, results: Path, base: str) -> dict[str, Any]:
+    """What a model was right on before and after, and what its answers follow."""
+    verdicts = {each["cell"]: each for each in read_json(results / "verdicts.json")}
     return {
-        **run,
-        "before": _columns(scores[base]),
-        "after": _columns(next(scores[key] for key in scores if key.startswith("nano-found"))),
+        when: {**_shares(runs / cell), "follows": followed(said["answers"], said["by"])}
+        for when, cell in (("before", base), ("after", f"nano-{NAME}"))
+        for said in [verdicts[cell]]
     }
 
 
-def _columns(scores: dict[str, float]) -> dict[str, float]:
-    return {name: scores[name] / 100 for name in COLUMNS}
+def _shares(run: Path) -> dict[str, float]:
+    """The share of right answers by column; of pairs, of those with both right."""
+    tasks = read_json(run / "evaluate" / "metrics.json")["tasks"]
+    found = {name: tasks[name]["accuracy"] for name in COLUMNS}
+    return found | {"pairs": tasks["pairs"]["pairs"]["accuracy"]["accuracy"]}
 
 
 def _write(

@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks.quoted.table import made_on, table, whole, with_ends
 from pipeline.analysis.answer import counts
 from pipeline.analysis.ledger.ledger import HEADINGS
+from pipeline.analysis.seeds import SeedEstimate
 from pipeline.formats.foreign import markdown_table
 from pipeline.formats.plural import percent, points
 from pipeline.judge.answers import followed
@@ -246,6 +247,35 @@ def alarm_text(found: Found) -> str:
     )
     made = made_on(found["commit"], found["processor"], found["libraries"])
     return f"{table(rows, _RATES.items())}\n{said}{made}\n"
+
+
+def found_text(found: Found) -> str:
+    """What a search found against models, and what training on it changed."""
+
+    def pairs(run: Found, when: str) -> str:
+        return f"{100 * run[when]['pairs']:.1f}" if when in run else "not trained"
+
+    columns = {
+        "model": lambda run: f"`{run['model']}`",
+        "asked": lambda run: f"{run['asked']:,}",
+        "wrong": lambda run: f"{run['wrong']:,}",
+        "kept": lambda run: f"{run['kept']:,}",
+        "best rule on them, %": lambda run: whole(run["rules"]),
+        "minutes": lambda run: f"{run['seconds'] / 60:.1f}",
+        "pairs both right before, %": lambda run: pairs(run, "before"),
+        "after": lambda run: pairs(run, "after"),
+        "answers then follow": lambda run: run["after"]["follows"] if "after" in run else "-",
+    }
+    rise = SeedEstimate(**found["gained"]["pairs"]).points()
+    shortest = found["models"][0]["shown"][0]
+    said = shortest["response"] or "nothing"
+    story = f"```\n{shortest['story']}\n{shortest['question']}\n```\n"
+    example = f"{story}\nBeliefs say `{shortest['answer']}`; it said `{said}`.\n"
+    made = made_on(found["commit"], found["processor"], found["libraries"])
+    return (
+        f"{table(columns, found['models'])}\nPairs rise by {rise} points. {made}\n\nThe shortest "
+        f"story against `{found['models'][0]['model']}`:\n\n{example}"
+    )
 
 
 def speed(found: Found) -> str:

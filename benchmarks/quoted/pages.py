@@ -69,6 +69,7 @@ BLOCKS: Mapping[str, Block] = {
     "decided": _of_file("recorded", "ledger", others.ledger_table),
     "taught": _of_file("taught", None, others.taught_text),
     "alarm": _of_file("alarm", None, others.alarm_text),
+    "found": _of_file("found", None, others.found_text),
     "real model": _of_file("real_model", None, others.speed),
     "rules": _of_file("audit", "sets", others.rules_table),
     "confusion": _of_file("verdict", "exams", confusion_table),
