@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +23,7 @@ from typing import Any
 
 import yaml
 
+from benchmarks.cells import timed
 from benchmarks.circumstances import store
 from pipeline.analysis.seeds import SeedEstimate
 from pipeline.formats.files import file_digest, read_json, write_text
@@ -46,33 +45,24 @@ def tried(folder: Path, kind: str, seed: int) -> dict[str, Any]:
     root, checkout = find_root(), folder / f"{kind} {seed}"
     study, wanted = STUDIES[kind]
     subprocess.run(["git", "clone", "--quiet", str(root), str(checkout)], check=True)
-
-    def typed(*command: str) -> str:
-        environment = {**os.environ, "PYTHONPATH": str(checkout)}
-        return subprocess.run(
-            command, cwd=checkout, env=environment, check=True, stdout=subprocess.PIPE, text=True
-        ).stdout
-
     _write(checkout, study, "searched", seed, _searched)
-    typed("tomrl", "study", "use", "searched")
+    timed(checkout, "tomrl", "study", "use", "searched")
     base = f"nano-s{seed}-base"
-    typed("dvc", "repro", "suite", f"train@{base}")
-    began = time.perf_counter()
-    search = ("tomrl", "attack", base, "-n", str(wanted), "--budget", str(BUDGET))
-    found = json.loads(typed(*search, "--seed", str(seed), "-o", FILE, "--json"))
-    seconds = time.perf_counter() - began
+    timed(checkout, "dvc", "repro", "suite", f"train@{base}")
+    command = ("tomrl", "attack", base, "-n", str(wanted), "--budget", str(BUDGET))
+    search = timed(checkout, *command, "--seed", str(seed), "-o", FILE, "--json")
     lines = (checkout / FILE).read_text(encoding="utf-8").splitlines()
     run = {
         "model": f"{kind}-{seed}",
         "wanted": wanted,
-        "seconds": round(seconds, 1),
-        **found,
+        "seconds": round(search.seconds, 1),
+        **json.loads(search.said),
         "shown": [json.loads(line) for line in lines[:SHOWN]],
     }
     if kind == NANO:
         return run
     _write(checkout, study, NAME, seed, lambda s: _trained(s, file_digest(checkout / FILE)))
-    typed("tomrl", "run", NAME)
+    timed(checkout, "tomrl", "run", NAME)
     return {**run, **changed(checkout / "runs" / NAME, checkout / "results" / NAME, base)}
 
 

@@ -17,7 +17,7 @@ from pipeline.tom.language import language_of
 
 _DEEPEST = 4  # belief order of Hi-ToM
 _SPLITS = {"": "test", "_train": "train", "_validation": "validation"}
-FOUND = "hi_tom_style_found"
+_FOUND = "hi_tom_style_found"
 _KINDS = {"right": 1, "wrong": 1, "half": 2}
 
 
@@ -26,8 +26,8 @@ def row_mistakes(part: Part, task: Task, acquired: Mapping[str, Source]) -> Iter
     yield from _rule_mistakes(part, task)
     name = task.sources[0]
     split, source = _SPLITS.get(task.name.removeprefix(name)), acquired.get(name)
-    if task.name == FOUND and isinstance(source, HiTomSource) and source.found is None:
-        text = f"{FOUND} has no questions: name a file of tomrl attack as acquire.{name}.found"
+    if task.name == _FOUND and isinstance(source, HiTomSource) and source.found is None:
+        text = f"{_FOUND} has no questions: name a file of tomrl attack as acquire.{name}.found"
         yield Mistake(("task",), text)
     if split is None or not isinstance(source, HiTomSource):
         return

@@ -164,7 +164,8 @@ class _Rule:
         said = self._rule.answers(asked) if self._rule else [UNDEFINED] * len(asked)
         left = {e.id for e, a, g in zip(examples, said, gold, strict=True) if a != g}
         self.solved += len(asked) - len(left)
-        self._asked, self._gold = self._asked + asked, self._gold + gold
+        self._asked += asked
+        self._gold += gold
         if len(self._asked) >= self._next:
             self._rule = LearnedRule.fit(self._asked[-MOST_FITTED:], self._gold[-MOST_FITTED:])
             self._next = len(self._asked) + min(len(self._asked) / 2, _REFITTED)

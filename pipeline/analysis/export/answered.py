@@ -187,8 +187,8 @@ def _answers(
 
 
 def _graded(row: Mapping[Hashable, Any], prompt: Prompt) -> Graded:
-    tokens = int(row["completion_tokens"]), row["finish_reason"], int(row["prompt_tokens"])
-    said = Response(row["response"], *tokens)
+    read, written = (int(row[name]) for name in _TOKENS)
+    said = Response(row["response"], written, row["finish_reason"], read)
     right, strict, form = (bool(row[name]) for name in ("correct", "strict", "format_ok"))
     found = None if pd.isna(row["extracted"]) else row["extracted"]
     return Graded(said, Grade(right, strict, form, found), prompt.digest, prompt.sample)
