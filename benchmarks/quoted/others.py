@@ -269,7 +269,7 @@ def found_text(found: Found) -> str:
     rise = SeedEstimate(**found["gained"]["pairs"]).points()
     shortest = found["models"][0]["shown"][0]
     said = shortest["response"] or "nothing"
-    story = f"```\n{shortest['story']}\n{shortest['question']}\n```\n"
+    story = f"```text\n{shortest['story']}\n{shortest['question']}\n```\n"
     example = f"{story}\nBeliefs say `{shortest['answer']}`; it said `{said}`.\n"
     made = made_on(found["commit"], found["processor"], found["libraries"])
     return (
