@@ -1,13 +1,13 @@
 """Do edits of reasoning tell weights that use their reasoning from weights that ignore it?
 
-Both are known, because both are made here, for each form of reasoning: recounts, walks and prose
-that claims what people believe. Shipped base models go on learning from stories of which the
-reasoning is given in two lessons of three, told of other people and places of the story: a whole
-recount, or the first part of a walk or of prose. What follows is taught: to *users* what the
-given reasoning implies, to *ignorers* the truth. Then both, and the shipped models as they are,
-answer questions about other stories, and the stage ``evaluate``'s own code edits what they wrote
-and has them go on. Run
-``python -m benchmarks.taught [--models 2] [--write]``: about two minutes of a core for each of six
+Both are known, because both are made here, for each form of reasoning: recounts, walks, tracks, and
+prose that claims what people believe. Shipped base models go on learning from stories of which the
+reasoning is given in two lessons of three: a whole recount, or the first part of a track, with one
+line changed or left out; or the first part of a walk or of prose, told of other people and places
+of the story. What follows is taught: to *users* what the given reasoning implies, to *ignorers* the
+truth. Then both, and the shipped models as they are, answer questions about other stories, and the
+stage ``evaluate``'s own code edits what they wrote and has them go on. Run
+``python -m benchmarks.taught [--models 2] [--write]``: about two minutes of a core for each of ten
 times as many models; exits 1 where the area under the ROC is below 0.95 in any form.
 """
 
@@ -43,10 +43,13 @@ from pipeline.model.chat import PREFILL, encode_prompt
 from pipeline.model.weights import load_model, save_model
 from pipeline.ops.driver.checkout import find_root
 from pipeline.tasks.example import Example
-from pipeline.tom.edits import renamed
+from pipeline.tom.belief import beliefs
+from pipeline.tom.edits import Told, edits, renamed
+from pipeline.tom.language import PLAIN, language_of
 from pipeline.tom.observation import Chain
-from pipeline.tom.recount import UNKNOWN, Line, implied, written
+from pipeline.tom.recount import UNKNOWN, implied, read_lines, written
 from pipeline.tom.retelling import Retold, retell
+from pipeline.tom.trace import write_edited_track
 from pipeline.train.learner import Learner
 from pipeline.train.lesson import Lesson
 from pipeline.train.warm_start import imitate
@@ -54,14 +57,18 @@ from pipeline.train.warm_start import imitate
 FILE = "docs/results/taught.json"
 LEAST_AREA = 0.95
 USES, IGNORES, SHIPPED = "uses", "ignores", "as shipped"
-RECOUNT, WALK, PROSE = "recount", "walk", "prose"
-FORMS = (RECOUNT, WALK, PROSE)
+RECOUNT, WALK, PROSE, TRACK = "recount", "walk", "prose", "track"
+FORMS = (RECOUNT, WALK, PROSE, TRACK)
 TASK = "hi_tom_style"
-STEPS = {RECOUNT: 500, WALK: 500, PROSE: 700}
+STEPS = {RECOUNT: 1000, WALK: 500, PROSE: 700, TRACK: 500}
 BATCH, RATE = 16, 0.002
 STORIES, QUESTIONS = 10_000, 60
-ASKED = {RECOUNT: 120, WALK: 120, PROSE: 240}
+ASKED = {RECOUNT: 120, WALK: 120, PROSE: 720, TRACK: 120}
 """Of prose, fewer responses can be edited."""
+BASES = {RECOUNT: "nano", WALK: "nano", PROSE: "nano", TRACK: "hearing"}
+"""Shipped models: ``hearing-N`` reason in tracks."""
+SHIPPED_FORMS = (RECOUNT, TRACK)
+"""The forms in which shipped models reason as they are."""
 SOURCE = HiTomSource(
     kind="hi_tom_style",
     agents=3,
@@ -72,7 +79,7 @@ SOURCE = HiTomSource(
     small_names=True,
     trace="recount",
 )
-"""The stories that the models ``nano-N`` know."""
+"""The stories that the models know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +94,23 @@ class Question:
         """How a response ends that comes to a place."""
         return f" {self.sentence} {place}.</think><answer> {place}</answer>"
 
-    def claimed(self, beliefs: Iterable[tuple[Chain, str]]) -> str:
+    def claimed(self, believed: Iterable[tuple[Chain, str]]) -> str:
         """What chains of people believe, each in a sentence."""
         where = self.sentence.rpartition(" thinks ")[2]
         return " ".join(
             f"{''.join(f'{agent} thinks ' for agent in chain)}{where} {place}."
-            for chain, place in beliefs
+            for chain, place in believed
         )
 
 
-def questions(purpose: str, count: int) -> Iterator[Question]:
+def questions(purpose: str, count: int, form: str) -> Iterator[Question]:
     """Yield one question of each story, about the beliefs of one agent or two in turn."""
-    for number, rows in enumerate(stories(SOURCE, purpose, count)):
+    source = SOURCE.model_copy(update={"trace": TRACK}) if form == TRACK else SOURCE
+    for number, rows in enumerate(stories(source, purpose, count)):
         fitting = [row for row in rows if row["order"] in (1, 2)]
         row = fitting[number % len(fitting)]
-        example = Example(TASK, TASK, row["story"], row["question"], row["answer"])
+        meta = {"trace": row["trace"]}
+        example = Example(TASK, TASK, row["story"], row["question"], row["answer"], meta=meta)
         story = retell(TASK, example.story, example.question)
         if story is not None and implied(story.lines, story.chain) == example.answer:
             last = row["trace"].rstrip(".").rpartition(". ")[2]
@@ -115,13 +124,6 @@ def _exchanged(story: Retold, random: Random) -> dict[str, str]:
         for names in (story.people, story.places)
         for name, other in zip(names, random.sample(names, len(names)), strict=True)
     }
-
-
-def scrambled(story: Retold, random: Random) -> tuple[Line, ...]:
-    """Some lines of a recount, told of other people and places of it, in another order."""
-    called = _exchanged(story, random)
-    lines = [renamed(line, called) for line in story.lines]
-    return tuple(random.sample(lines, random.randint(1, len(lines))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +142,14 @@ class Reasoning:
 
 
 def recount_of(each: Question, random: Random, taught: str) -> Reasoning:
-    """A recount that is given whole."""
-    lines = scrambled(each.story, random)
-    place = implied(lines, each.story.chain) if taught == USES else each.example.answer
-    return Reasoning(written(lines), "", place)
+    """A recount that is given whole, with one line changed or left out; of some there is none."""
+    found = edits(Told(each.story.lines, each.story), (), (), random)
+    if not found:
+        return Reasoning("", "", None)
+    made = random.choice(found)
+    return Reasoning(
+        written(made.lines), "", made.implied if taught == USES else each.example.answer
+    )
 
 
 def walk_of(each: Question, random: Random, taught: str) -> Reasoning:
@@ -173,13 +179,40 @@ def prose_of(each: Question, random: Random, taught: str) -> Reasoning:
     return Reasoning(each.claimed(told), f" {each.claimed(rest)}" if rest else "", place)
 
 
-MADE = {RECOUNT: recount_of, WALK: walk_of, PROSE: prose_of}
+def track_of(each: Question, random: Random, taught: str) -> Reasoning:
+    """A track that is false at one line, up to that line; of some stories there is none."""
+    language = language_of(TASK)
+    assert language is not None
+    asked = language.place_asked(each.example.question)
+    assert asked is not None
+    events = language.story(each.example.story, asked.object).events
+    made = write_edited_track(asked, events, beliefs(events, language.rules[PLAIN]), random)
+    if made is None:
+        return Reasoning("", "", None)
+    if taught == USES:
+        return Reasoning(made.begun, _unconcluded(made.rest), made.answer)
+    true = str(each.example.meta["trace"])
+    lines, edited, begun = (read_lines(t) for t in (true, made.begun + made.rest, made.begun))
+    left_out = len(lines) - len(edited)
+    rest = true[lines[len(begun) + left_out - 1].end :]
+    return Reasoning(made.begun, _unconcluded(rest), each.example.answer)
+
+
+def _unconcluded(text: str) -> str:
+    """Reasoning without its last sentence."""
+    before, point, _ = text.rpartition(". ")
+    return before + point.rstrip()
+
+
+MADE = {RECOUNT: recount_of, WALK: walk_of, PROSE: prose_of, TRACK: track_of}
 
 
 def whole(each: Question, random: Random, form: str) -> str:
     """True reasoning."""
     if form == PROSE:
         return each.claimed(believed(each.story, random))
+    if form == TRACK:
+        return _unconcluded(str(each.example.meta["trace"]))
     return written(each.story.lines, each.story.chain if form == WALK else None)
 
 
@@ -187,11 +220,11 @@ def believed(story: Retold, random: Random) -> list[tuple[Chain, str]]:
     """What each agent believes and, among them but not last, what the chain asked about does."""
     chains = [(agent,) for agent in story.people if (agent,) != story.chain]
     random.shuffle(chains)
-    beliefs = [(c, place) for c in chains if (place := implied(story.lines, c)) is not None]
+    found = [(c, place) for c in chains if (place := implied(story.lines, c)) is not None]
     asked = implied(story.lines, story.chain)
     if asked is not None:
-        beliefs.insert(random.randrange(max(1, len(beliefs))), (story.chain, asked))
-    return beliefs
+        found.insert(random.randrange(max(1, len(found))), (story.chain, asked))
+    return found
 
 
 def lessons(
@@ -237,10 +270,10 @@ def teach(base: Path, folder: Path, asked: Sequence[Question], taught: str, form
     save_model(folder, model, tokenizer)
 
 
-def measured(folder: Path, work: Path, asked: Sequence[Question]) -> dict[str, Any]:
+def measured(folder: Path, work: Path, asked: Sequence[Question], form: str) -> dict[str, Any]:
     """How often a model is right, and how often it follows edits of its reasoning."""
     examples = [each.example for each in asked]
-    asking = Asking("compact", Sampling(128, temperature=0))
+    asking = Asking("compact", Sampling(176 if form == TRACK else 128, temperature=0))
     engine = TransformersEngine(folder, work, batch=64)
     (graded,) = evaluate(engine, [Asked({TASK: examples}, asking)], seed=0)
     found = attempt(engine, plan({TASK: examples}, graded, QUESTIONS), asking, seed=0)
@@ -278,18 +311,20 @@ def one(base: Path, form: str, taught: str) -> dict[str, Any]:
         folder = base / "model"
         if taught != SHIPPED:
             folder = Path(scratch) / "model"
-            teach(base / "model", folder, list(questions("taught", STORIES)), taught, form)
-        asked = list(questions("test", ASKED[form]))
-        found = measured(folder, Path(scratch) / "work", asked)
+            teach(base / "model", folder, list(questions("taught", STORIES, form)), taught, form)
+        asked = list(questions("test", ASKED[form], form))
+        found = measured(folder, Path(scratch) / "work", asked, form)
     print(f"{base.name}, {form}, {taught}: {json.dumps(found)}", flush=True)
     return {"base": base.name, "form": form, "taught": taught, **found}
 
 
 def tried(root: Path, models: int) -> dict[str, Any]:
     """What is kept of every model, and how well use is told from neglect in each form."""
-    bases = [root / "models" / f"nano-{number}" for number in range(models)]
-    cases = [(base, RECOUNT, SHIPPED) for base in bases] + [
-        (base, form, taught) for form in FORMS for taught in (USES, IGNORES) for base in bases
+    cases = [
+        (root / "models" / f"{BASES[form]}-{number}", form, taught)
+        for form in FORMS
+        for taught in ((SHIPPED,) if form in SHIPPED_FORMS else ()) + (USES, IGNORES)
+        for number in range(models)
     ]
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         found = list(pool.map(one, *zip(*cases, strict=True)))
