@@ -55,6 +55,9 @@ resource "aws_launch_template" "pool" {
     http_put_response_hop_limit = 1 # pods do not reach the role of their node
   }
 
+  # The disks inside a node of accelerators hold the pods' own folders, such as checkpoints on their way.
+  user_data = each.value.gpu ? base64encode(file("${path.module}/node.mime")) : null
+
   block_device_mappings {
     device_name = "/dev/xvda"
     ebs {

@@ -81,6 +81,8 @@ _VERL = (
     "pipeline.ops.verl.float_adapters",
     "pipeline.ops.verl.hooks",
     "pipeline.ops.verl.job",
+    "pipeline.ops.verl.node_disk",
+    "pipeline.ops.verl.ranks",
     "pipeline.ops.verl.sft_data",
 )
 BACKENDS: Mapping[str, Plugin] = MappingProxyType(

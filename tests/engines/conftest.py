@@ -15,6 +15,8 @@ import pytest
 
 from pipeline.base.errors import UserError
 from pipeline.ops.cluster.head import engine_python
+from pipeline.ops.verl.checkpoints import whole_steps
+from pipeline.ops.verl.layout import State
 from tests.conftest import (
     PROJECT,
     copy_checkout,
@@ -238,5 +240,5 @@ def start() -> Iterator[Start]:
 
 def saved_steps(checkout: Path) -> list[int]:
     """The steps whose checkpoints are whole in the state folders of a checkout."""
-    probes = (checkout / "work").glob("*/attempts/*/checkpoints/global_step_*/probe.json")
-    return sorted(int(probe.parent.name.removeprefix("global_step_")) for probe in probes)
+    states = (State(path.parent.parent, path.name) for path in checkout.glob("work/*/attempts/*"))
+    return sorted(step for state in states for step in whole_steps(state))

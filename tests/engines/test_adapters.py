@@ -62,7 +62,8 @@ def imitated(
     study: Path, start: Start, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, str, int]:
     """A checkout whose imitating cell was trained, likewise."""
-    return trained_through_a_kill(study, start, tmp_path_factory.mktemp("lora"), SFT)
+    recipe = {"precision": "bfloat16"}
+    return trained_through_a_kill(study, start, tmp_path_factory.mktemp("lora"), SFT, **recipe)
 
 
 def test_the_stored_model_is_the_base_with_adapters_added_up(

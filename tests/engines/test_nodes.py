@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pipeline.formats.files import read_json, read_lines
+from pipeline.ops.verl.layout import NODE_DISK
 from tests.alive import until
 from tests.engines.conftest import GRPO, STEPS, Start, edit_params, saved_steps
 from tests.engines.nodes import FIRST, HEAD, SECOND, THIRD, Nodes
@@ -43,9 +45,13 @@ def test_a_node_that_is_lost_costs_the_steps_since_the_last_checkpoint(
 ) -> None:
     # What holds completions waits for the node; the stall limit ends that, if nothing else does.
     edit_params(spread, GRPO, stall_minutes=2)
-    command = start(spread, *STAGE, **nodes.variables)
+    disk = spread.parent / "a disk"
+    disk.mkdir()
+    command = start(spread, *STAGE, **nodes.variables, **{NODE_DISK: str(disk)})
     command.wait_until(lambda: 2 in saved_steps(spread))
     nodes.kill(SECOND)
+    for part in disk.glob("*/*-1"):  # of the rank there, by its address
+        shutil.rmtree(part)
     command.wait_until(lambda: "cluster: waiting for 2 nodes with 1 GPU each" in command.output)
     nodes.add(THIRD)
     assert command.wait() == 0, command.output

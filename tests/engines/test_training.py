@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 
 from pipeline.formats.files import read_json, read_lines
 from pipeline.model.weights import load_model
+from pipeline.ops.verl.layout import NODE_DISK
 from pipeline.reward.presets import load_preset
 from pipeline.train import drift
 from pipeline.train.accuracy import GreedyAccuracy
@@ -55,18 +56,30 @@ WATCHED = {
 
 @pytest.fixture(scope="module")
 def grpo(study: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A checkout whose GRPO cell was trained, and what was printed."""
+    """A checkout whose GRPO cell was trained, and what was printed.
+
+    Its checkpoints went over a disk of their node, as those of the imitating cell; those of the
+    third cell did not.
+    """
     checkout = own_checkout(study, tmp_path_factory.mktemp("chain") / "a folder with spaces")
-    done = type_command(checkout, checkout.parent, "dvc", "repro", f"train@{GRPO}")
+    command = ("dvc", "repro", f"train@{GRPO}")
+    done = type_command(checkout, checkout.parent, *command, **node_disk(checkout))
     assert done.returncode == 0, done.stdout + done.stderr
     return checkout, done.stdout
+
+
+def node_disk(checkout: Path) -> dict[str, str]:
+    """The variable that names a disk of the nodes."""
+    folder = checkout.parent / "a disk"
+    folder.mkdir(exist_ok=True)
+    return {NODE_DISK: str(folder)}
 
 
 @pytest.fixture(scope="module")
 def imitated(grpo: tuple[Path, str], start: Start) -> tuple[Path, str]:
     """The same checkout with the imitating cell, which was cancelled once in mid-training."""
     checkout = grpo[0]
-    command = start(checkout, "python", "-m", "pipeline.stages.train", SFT)
+    command = start(checkout, "python", "-m", "pipeline.stages.train", SFT, **node_disk(checkout))
     # Its steps are shorter than the time in which the job sees that they were logged.
     command.wait_until(lambda: max(saved_steps(checkout), default=0) >= SFT_STEPS // 3)
     assert command.named("gcs_server"), "a private head runs"
@@ -76,7 +89,8 @@ def imitated(grpo: tuple[Path, str], start: Start) -> tuple[Path, str]:
     _, alive = psutil.wait_procs(command.processes(), timeout=15)
     assert alive == [], "neither a process nor Ray's head"
     assert not list((checkout / "runs/mini" / SFT).glob("train/*"))
-    again = type_command(checkout, checkout.parent, "dvc", "repro", f"train@{SFT}")
+    repro = ("dvc", "repro", f"train@{SFT}")
+    again = type_command(checkout, checkout.parent, *repro, **node_disk(checkout))
     assert again.returncode == 0, again.stdout + again.stderr
     return checkout, command.output + again.stdout
 
@@ -211,8 +225,10 @@ def test_rollouts_of_every_step_are_kept(grpo: tuple[Path, str]) -> None:
     check_kept(train, grpo[0] / "data/mini/combos/hi/train.parquet", STEPS, each=16, group=4)
 
 
-def test_nothing_is_left_of_the_working_state(grpo: tuple[Path, str]) -> None:
-    assert not list((grpo[0] / "work").glob("*/attempts"))
+def test_nothing_is_left_of_the_working_state(imitated: tuple[Path, str]) -> None:
+    assert not list((imitated[0] / "work").glob("*/attempts"))
+    runs = list((imitated[0].parent / "a disk").iterdir())
+    assert len(runs) == 2 and not any(path for run in runs for path in run.iterdir())
 
 
 def test_an_imitating_cell_has_what_verl_measures(imitated: tuple[Path, str]) -> None:

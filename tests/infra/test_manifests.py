@@ -15,6 +15,7 @@ from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
 from pipeline.ops.planning.cluster import ASSUMED
 from pipeline.ops.planning.study import plan_study
+from pipeline.ops.verl.layout import NODE_DISK
 from tests.conftest import PROJECT
 
 INFRA = PROJECT / "infra"
@@ -83,6 +84,22 @@ def test_the_nodes_of_a_study_go_when_it_ends_and_come_when_its_data_is_there(
     page = (PROJECT / "docs" / "from-laptop-to-cluster.md").read_text()
     steps = re.findall(r"^kubectl .*step=(\w+)", page, re.M)
     assert steps.index("data") < steps.index("study") and "cluster" not in steps
+
+
+def test_the_disk_that_checkpoints_go_over_is_one_of_each_node() -> None:
+    (container,) = manifests("kuberay/study.yaml")[0]["spec"]["submitterPodTemplate"]["spec"][
+        "containers"
+    ]
+    named_disk = {each["name"]: each["value"] for each in container["env"]}[NODE_DISK]
+    for group in cluster_of("kuberay/study.yaml")["workerGroupSpecs"]:
+        pod = group["template"]["spec"]
+        (mount,) = [
+            each["name"]
+            for each in pod["containers"][0]["volumeMounts"]
+            if each["mountPath"] == named_disk
+        ]
+        (volume,) = [each for each in pod["volumes"] if each["name"] == mount]
+        assert "medium" not in volume["emptyDir"], "a disk, no memory"
 
 
 def test_a_study_takes_nothing_from_servers_that_nothing_makes() -> None:

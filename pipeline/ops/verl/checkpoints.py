@@ -2,7 +2,8 @@
 
 A checkpoint is a folder ``global_step_N`` with one shard per process, in RL below ``actor``. It is
 whole when ``probe.json`` is there, which is written last: by ``pipeline.ops.verl.hooks`` or, of
-imitation, by the job. verl's own merger (0.9.1) rounds all weights to bfloat16.
+imitation, by the job; and when no rank's part is on its way (:mod:`pipeline.ops.verl.node_disk`).
+verl's own merger (0.9.1) rounds all weights to bfloat16.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pipeline.base.errors import UserError
 from pipeline.formats.files import read_json, remove, write_text
 from pipeline.formats.records import Figures
 from pipeline.model.weights import WEIGHTS, copy_generation, load_model, write_tensors
-from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
+from pipeline.ops.verl.layout import ARRIVES, PROBE, UNLOGGED, State
 from pipeline.train.contract import History, Step
 
 TOLERANCE = {"float32": 1e-4, "bfloat16": 0.25}
@@ -42,7 +43,8 @@ _META = "lora_train_meta.json"  # has rank and scale
 
 
 def whole_steps(state: State) -> list[int]:
-    return sorted(_step(probe.parent) for probe in state.checkpoints.glob(f"global_step_*/{PROBE}"))
+    scored = (probe.parent for probe in state.checkpoints.glob(f"global_step_*/{PROBE}"))
+    return sorted(_step(folder) for folder in scored if not any(folder.rglob(f"{ARRIVES}*")))
 
 
 def complete(state: State, losses: Mapping[int, float]) -> None:

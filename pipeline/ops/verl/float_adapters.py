@@ -1,8 +1,8 @@
 """Lets verl train LoRA's adapters in float32 beside weights in bfloat16.
 
 verl 0.9.1 brings both into one format, as FSDP 1 wants it; FSDP 2 asks that of trained weights
-alone. In bfloat16 a step of a usual learning rate is lost in rounding. verl imports this module
-before it loads a model whose ``external_lib`` names it.
+alone. In bfloat16 a step of a usual learning rate is lost in rounding. Ranks import this module
+(:mod:`pipeline.ops.verl.ranks`).
 """
 
 from __future__ import annotations

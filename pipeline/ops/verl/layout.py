@@ -11,6 +11,13 @@ PROBE = "probe.json"
 """Above the checkpoints: the completions to score. In a checkpoint: what they scored."""
 UNLOGGED = "step.json"
 """In a checkpoint: the figures of its step, which is logged only once it is whole."""
+ARRIVES = "arrives-"
+"""Begins the name of an empty file in a checkpoint, one of each rank whose part is on its way."""
+
+NODE_DISK, LAST_STEP, RANK_MODULES = "TOMRL_NODE_DISK", "TOMRL_LAST_STEP", "TOMRL_RANK_MODULES"
+"""Variables: a folder on each node's own disk; the step after which verl ends; what each rank
+imports, between commas.
+"""
 
 
 class State(JobAttempt):

@@ -65,18 +65,10 @@ def lora_settings(recipe: Train, model: str, engine: str) -> Settings:
     if recipe.lora is None:
         return {}
     return {
-        **(_frozen_in_half(model, engine) if frozen(recipe) < FLOAT else {}),
+        **({f"{engine}.model_dtype": "bfloat16"} if frozen(recipe) < FLOAT else {}),
         f"{model}.lora_rank": recipe.lora.rank,
         f"{model}.lora_alpha": recipe.lora.alpha,
         f"{model}.target_modules": "all-linear",
         # What samples, or is measured, gets whole weights, as without LoRA.
         f"{model}.lora.merge": True,
-    }
-
-
-def _frozen_in_half(model: str, engine: str) -> Settings:
-    """Weights in bfloat16, and adapters in float32 beside them."""
-    return {
-        f"{engine}.model_dtype": "bfloat16",
-        f"{model}.external_lib": "pipeline.ops.verl.float_adapters",
     }

@@ -19,6 +19,8 @@ from pipeline.ops.cluster.job import NODE_MINUTES, Diagnosis, Job
 from pipeline.ops.cluster.training_job import JobTraining
 from pipeline.ops.planning.limits import time_limit
 from pipeline.ops.verl.failures import circumstances, judge
+from pipeline.ops.verl.layout import LAST_STEP, NODE_DISK, RANK_MODULES
+from pipeline.ops.verl.memory import FLOAT, frozen
 from pipeline.ops.verl.overrides import planned
 from pipeline.ops.verl.placement import place
 from pipeline.ops.verl.plan import PATHS
@@ -103,8 +105,14 @@ class VerlTraining(JobTraining):
             "VERL_FILE_LOGGER_ROOT": str(attempts_folder(Path(self.spec.state))),
             "VLLM_USE_FLASHINFER_SAMPLER": "0",  # FlashInfer compiles it, if nvcc is there
         }
-        modules = ["placed", *(["critics"] if self.cell.algorithm.critic else [])]
-        variables["VERL_USE_EXTERNAL_MODULES"] = ",".join(f"pipeline.ops.verl.{m}" for m in modules)
+        modules = ["placed", "ranks", *(["critics"] if self.cell.algorithm.critic else [])]
+        of_ranks = ["float_adapters"] if frozen(self.cell.train) < FLOAT else []
+        if disk := os.environ.get(NODE_DISK):
+            of_ranks.append("node_disk")
+            variables[NODE_DISK] = str(Path(disk) / f"tomrl-{self.work.name}")
+            variables[LAST_STEP] = str(self.total)
+        for name, chosen in (("VERL_USE_EXTERNAL_MODULES", modules), (RANK_MODULES, of_ranks)):
+            variables[name] = ",".join(f"pipeline.ops.verl.{module}" for module in chosen)
         if NODE_MINUTES in os.environ:
             variables[NODE_MINUTES] = os.environ[NODE_MINUTES]
         return variables
