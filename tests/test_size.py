@@ -20,7 +20,7 @@ BUDGETS = {
     "pipeline": 0,
     "pipeline/analysis": 5064,
     "pipeline/audit": 931,
-    "pipeline/base": 774,
+    "pipeline/base": 776,
     "pipeline/cli": 2927,
     "pipeline/config": 1827,
     "pipeline/data": 1742,
@@ -36,7 +36,7 @@ BUDGETS = {
     "pipeline/ops/mirror": 900,
     "pipeline/ops/planning": 688,
     "pipeline/ops/share": 685,
-    "pipeline/ops/verl": 2205,
+    "pipeline/ops/verl": 2273,
     "pipeline/ops/vllm": 417,
     "pipeline/reward": 279,
     "pipeline/rules": 673,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5550,
     "pipeline/train": 2517,
     "scripts": 300,
-    "tests": 36875,
+    "tests": 36977,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

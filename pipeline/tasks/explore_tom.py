@@ -75,12 +75,10 @@ def _example(row: SourceRow, task: str, infilled: bool) -> Example:
     story, question, answer = (
         row.text(key) for key in ("story_structure", "question", "expected_answer")
     )
-    order = row.integer("qprop=nth_order", range(-1, 3))
+    order = row.integer("qprop=nth_order")
     interesting = row.flag("qprop=non_unique_mental_state")
     choices = next((pair for pair in (_YES_NO, _KNOWS) if answer in pair), None)
     found = choices or tuple(candidates(story, question))
-    if answer not in found:
-        row.fail(f"the answer {answer!r} is not among the candidates {', '.join(found)}")
     return Example(
         benchmark="explore_tom",
         task=task,

@@ -26,7 +26,7 @@ from pipeline.tasks import fantom_archive, fantom_rules, generated
 from pipeline.tasks.example import AnswerKind, Example
 from pipeline.tasks.fantom_archive import conversation_id
 from pipeline.tasks.grading import extract_tagged_or_all
-from pipeline.tasks.reading import SourceRow, read_rows, unique
+from pipeline.tasks.reading import SourceRow, read_rows
 from pipeline.tasks.registry import Task, register
 
 _BELIEFS = (
@@ -106,26 +106,18 @@ def _read_beliefs(folder: Path, context: str) -> dict[tuple[str, frozenset[str]]
 
 def _parse_options(row: SourceRow) -> tuple[str, str]:
     """(right, wrong)."""
-    try:
-        options = ast.literal_eval(row.text("answer_choices"))
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        options = None
-    if not isinstance(options, list) or [type(option) for option in options] != [str, str]:
-        row.fail("field 'answer_choices' is not a list of two texts")
-    if options[0] != row.text("gt_answer"):
-        row.fail("its first option is not the right one")
-    return options[0].strip(), options[1].strip()
+    right, wrong = ast.literal_eval(row.text("answer_choices"))
+    return right.strip(), wrong.strip()
 
 
 def _questions(raw: Path) -> list[SourceRow]:
     path = raw / "percept_fantom" / "flattened_fantom.csv"
-    return list(unique(read_rows(path, ("index", "question", "question_type", "set_id")), "index"))
+    return read_rows(path, ("index", "question", "question_type", "set_id"))
 
 
 def _parse_choice(row: SourceRow) -> tuple[str, tuple[str, str]]:
     found = _OPTIONS.fullmatch(row.text("question"))
-    if found is None:
-        row.fail("field 'question' has no options (a) and (b)")
+    assert found, row.where
     question, first, second = (part.strip() for part in found.groups())
     return question, (first, second)
 
@@ -181,21 +173,13 @@ def _read_perceivers(folder: Path) -> dict[str, list[frozenset[str]]]:
     """Perceivers of each utterance, by annotated part."""
     path = folder / "Percept-FANToM-conv_with_perceivers.csv"
     columns = ("part_id", "conversation_with_perceivers")
-    rows = unique(read_rows(path, columns), "part_id")
-    return {row.text("part_id"): _utterance_perceivers(row) for row in rows}
+    return {row.text("part_id"): _utterance_perceivers(row) for row in read_rows(path, columns)}
 
 
 def _utterance_perceivers(row: SourceRow) -> list[frozenset[str]]:
     """Parse the JSON list of ``{utterance: [names]}``."""
-    try:
-        utterances = json.loads(row.text("conversation_with_perceivers"))
-        everyone = [names for utterance in utterances for names in utterance.values()]
-    except (ValueError, AttributeError, TypeError, RecursionError):
-        everyone = [None]
-    texts = (isinstance(each, list) and all(isinstance(n, str) for n in each) for each in everyone)
-    if not all(texts):
-        row.fail("field 'conversation_with_perceivers' is not a JSON list of utterances")
-    return [frozenset(names) for names in everyone]
+    utterances = json.loads(row.text("conversation_with_perceivers"))
+    return [frozenset(names) for utterance in utterances for names in utterance.values()]
 
 
 def _by_set(rows: Iterable[SourceRow]) -> Mapping[str, list[SourceRow]]:

@@ -64,13 +64,11 @@ class SourceRow:
             self.fail(f"field {key!r} is {value[:80]!r}, not one of {', '.join(allowed)}")
         return value
 
-    def integer(self, key: str, allowed: range | None = None) -> int:
+    def integer(self, key: str) -> int:
         """A whole number, also where a file format stores it as 4.0."""
         value = self.get(key, int, float)
         if not math.isfinite(value) or value != int(value):
             self.fail(f"field {key!r} is {value}, not a whole number")
-        if allowed is not None and int(value) not in allowed:
-            self.fail(f"field {key!r} is {value}, not in {allowed.start}..{allowed.stop - 1}")
         return int(value)
 
     def flag(self, key: str) -> bool:

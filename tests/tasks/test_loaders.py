@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +18,12 @@ from pipeline.data.prompt import compact
 from pipeline.tasks import bigtom, explore_tom, fantom, gsm8k, hi_tom, tom_rl, tombench, tomi
 from pipeline.tasks.registry import all_tasks, get
 
-Change = Callable[[dict[str, Any]], object]
-
 
 def put(folder: Path, name: str, content: str | bytes) -> Path:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
-
-
-def changes(*cases: tuple[Change, str]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize(("change", "message"), cases, ids=range(len(cases)))
 
 
 # Hi-ToM
@@ -65,20 +58,6 @@ def test_hi_tom_twins(tmp_path: Path) -> None:
     assert mine.meta["label_conflict"] and twin.meta["label_conflict"]
     assert (mine.meta["twin_answer"], twin.meta["instruction"]) == ("c_C", "Read this.")
     assert mine.story_id == twin.story_id
-
-
-@changes(
-    (lambda r: r.pop("answer"), r"Hi-ToM_data\.json, record 1: field 'answer' is missing"),
-    (lambda r: r.update(sample_id=300), "field 'sample_id' repeats 300 of .*record 1"),
-    (lambda r: r.update(sample_id=7), "sample 307, its twin"),
-    (lambda r: r.update(prompting_type="XP"), "'XP', not one of CoTP, VP"),
-    (lambda r: r.update(answer="c_Z"), "'c_Z' is not among 15 choices"),
-)
-def test_malformed_hi_tom(tmp_path: Path, change: Change, message: str) -> None:
-    rows = hi_tom_rows()
-    change(rows[0])
-    with pytest.raises(UserError, match=message):
-        list(hi_tom.load(hi_tom_file(tmp_path, rows), "CoTP", "hi_tom"))
 
 
 # ToM-RL
@@ -118,21 +97,6 @@ def test_tom_rl(tmp_path: Path) -> None:
     assert infilled.id != explore.id
 
 
-@changes(
-    (lambda r: r.pop("story"), "column story missing"),
-    (lambda r: r.update(answer="blue_box"), "ground truth differs"),
-    (lambda r: r.update(data_source="bigtom"), "'bigtom', not one of hi_tom"),
-    (lambda r: r["extra_info"].update(question_order=3.0), "stated order 3, but .* order 2"),
-    (lambda r: r.update(question="Ann" + " thinks" * 7), "a question of order 7"),
-    (lambda r: r.update(data_source="tomi"), "field 'question_type2' is missing"),
-)
-def test_malformed_tom_rl(tmp_path: Path, change: Change, message: str) -> None:
-    row = tom_rl_row()
-    change(row)
-    with pytest.raises(UserError, match=message):
-        list(tom_rl.load(tom_rl_file(tmp_path, row), tom_rl.TEST, "t"))
-
-
 # ToMi
 
 STORY = "1 Ann entered the den.\n2 The hat is in the box.\n"
@@ -154,24 +118,6 @@ def test_tomi(tmp_path: Path) -> None:
     assert first.meta == {"story_type": "false_belief", "events": ["enter_agent_0"]}
 
 
-@pytest.mark.parametrize(
-    ("text", "trace", "message"),
-    [
-        (STORY + "3 Where?\tbox\t1\n", TRACE * 2, "2 lines for 1 questions"),
-        (STORY + "4 Where?\tbox\t1\n", TRACE, "line 3: .* should be line 3 of a story"),
-        (STORY + "3 Where?\tbox\n", TRACE, "line 3: a question needs a story, and an answer"),
-        ("1 Where?\tbox\t1\n", TRACE, "line 1: a question needs a story"),
-        (STORY, "", "line 2: the last story has no question"),
-        (STORY + "3 Where?\tbox\t1\n", "odd\n", "line 1: 'odd' is not a trace"),
-        (STORY + "3 Where?\tbox\t1\n", "memory,odd\n", "is not a trace"),
-    ],
-    ids=range(7),
-)
-def test_malformed_tomi(tmp_path: Path, text: str | bytes, trace: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        list(tomi.load(tomi_files(tmp_path, text, trace)))
-
-
 # GSM8K
 
 
@@ -180,23 +126,6 @@ def test_gsm8k(tmp_path: Path) -> None:
     put(tmp_path, "gsm8k/test.jsonl", lines)
     (example,) = gsm8k.load(tmp_path, "test.jsonl", "gsm8k")
     assert (example.answer, example.answer_kind, example.story) == ("-1234", "number", "")
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"question": "?"}', "line 2: field 'answer' is missing"),
-        ('{"question": "?", "answer": "3"}', "does not end with '#### ' and a number"),
-        ('{"question": "?", "answer": "#### three"}', "does not end with"),
-    ],
-    ids=range(3),
-)
-def test_malformed_gsm8k(tmp_path: Path, line: str | bytes, message: str) -> None:
-    good = b'{"question": "?", "answer": "#### 1"}\n'
-    content = good + (line if isinstance(line, bytes) else line.encode())
-    put(tmp_path, "gsm8k/test.jsonl", content)
-    with pytest.raises(UserError, match=message):
-        list(gsm8k.load(tmp_path, "test.jsonl", "gsm8k"))
 
 
 # ExploreToM
@@ -235,17 +164,6 @@ def test_explore_tom(tmp_path: Path) -> None:
     assert not explore_tom.match_contained("tin", example)
 
 
-@changes(
-    (lambda r: r.pop("question"), "column question missing"),
-    (lambda r: r.update(expected_answer="bag"), "'bag' is not among the candidates box, tin"),
-)
-def test_malformed_explore_tom(tmp_path: Path, change: Change, message: str) -> None:
-    row = explore_row()
-    change(row)
-    with pytest.raises(UserError, match=message):
-        list(explore_tom.load(explore_file(tmp_path, row), "t"))
-
-
 # FANToM's belief files
 
 ROW = {"context": "Ann: Hi.", "question": "Q?", "answer_choices": "['r', 'w']", "gt_answer": "r"}
@@ -280,25 +198,6 @@ def test_fantom_beliefs(tmp_path: Path) -> None:
     assert (choice.choices, choice.answer) == (("(a) w", "(b) r"), "(b) r")
     (free,) = fantom.load_beliefs(raw, "t", "short", free=True)
     assert (free.question, free.answer, free.meta["wrong_answer"]) == ("Q?", "r", "w")
-
-
-@pytest.mark.parametrize(
-    ("row", "question", "message"),
-    [
-        ({"answer_choices": "open('x')"}, {}, "line 2: field 'answer_choices' is not a list"),
-        ({"answer_choices": "['r']"}, {}, "not a list of two texts"),
-        ({"answer_choices": "[" * 5000}, {}, "not a list of two texts"),
-        ({"gt_answer": "w"}, {}, "first option is not the right one"),
-        ({}, {"question": "Q?"}, r"line 2: field 'question' has no options \(a\) and \(b\)"),
-    ],
-    ids=range(5),
-)
-def test_malformed_fantom(
-    tmp_path: Path, row: dict[str, str], question: dict[str, str], message: str
-) -> None:
-    raw = fantom_files(tmp_path, ROW | row, QUESTION | question)
-    with pytest.raises(UserError, match=message):
-        list(fantom.load_beliefs(raw, "t", "short"))
 
 
 # BigToM
@@ -346,15 +245,6 @@ def test_bigtom(tmp_path: Path) -> None:
     assert prompt.endswith("Full or empty?\nOptions:\nA. It is full.\nB. It is empty.")
 
 
-def test_malformed_bigtom(tmp_path: Path) -> None:
-    for cells, message in (
-        (("S1. S2.", *CELLS[1:]), "line 1: the story has 2 sentences, not 5"),
-        (CELLS[1:], "line 1: it has 18 fields, not 19"),
-    ):
-        with pytest.raises(UserError, match=message):
-            list(bigtom.load(bigtom_file(tmp_path, cells)))
-
-
 # ToMBench
 
 RIDDLE = {
@@ -383,18 +273,6 @@ def test_tombench(tmp_path: Path) -> None:
     wrong = ("[[A]]", "A", "E", "Bag C", "C. Bag B", "[[A]] or [[B]]", "AB", "", "Bag B, no: [[C]]")
     for said in (*right, *wrong):
         assert tombench.match_option(said, four) == (said in right), said
-
-
-@changes(
-    (lambda r: r.pop("STORY"), "Hidden Emotions.jsonl, line 1: field 'STORY' is missing"),
-    (lambda r: r.update({"答案\nANSWER": "E"}), "the answer is 'E', not one of A, B, C, D"),
-    (lambda r: r.update({"OPTION-B": float("nan")}), "field 'OPTION-B' is float"),
-)
-def test_malformed_tombench(tmp_path: Path, change: Change, message: str) -> None:
-    row = dict(RIDDLE)
-    change(row)
-    with pytest.raises(UserError, match=message):
-        list(tombench.load(tombench_files(tmp_path, row)))
 
 
 # Every format
