@@ -76,15 +76,14 @@ class ReplayEngine:
         for where, given in read_table(self.path):
             row = named(self.path, given)
             row["id"] = self._id(where, row)
-            sample = self._number(where, row, "sample")
-            for name in ("prompt_tokens", "completion_tokens"):
-                self._number(where, row, name)
-            if (row["id"], sample) in found:
+            for name in ("sample", "prompt_tokens", "completion_tokens"):
+                row[name] = self._number(where, row, name)
+            if (row["id"], row["sample"]) in found:
                 raise UserError(
                     f"{self.path}, {where}: the id {row['id']!r} occurs twice; an id (with its "
                     "sample, where there are several) names one answer"
                 )
-            found[row["id"], sample] = row
+            found[row["id"], row["sample"]] = row
         return found
 
     def _id(self, where: str, row: Mapping[str, Any]) -> str:
@@ -118,9 +117,6 @@ class ReplayEngine:
         text = row["response"]
         if prompt.begun.endswith(EMPTY_THOUGHT):  # it is put before every response
             text = text.removeprefix(EMPTY_THOUGHT)
-        read, said = (
-            0 if is_absent(row.get(name)) else whole_number(row[name])
-            for name in ("prompt_tokens", "completion_tokens")
-        )
         reason = row.get("finish_reason")
-        return Response(text, said, "stop" if is_absent(reason) else str(reason), read)
+        ended = "stop" if is_absent(reason) else str(reason)
+        return Response(text, row["completion_tokens"], ended, row["prompt_tokens"])
