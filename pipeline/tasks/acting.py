@@ -21,7 +21,7 @@ from pipeline.tasks.generated import SPLITS
 from pipeline.tasks.reading import read_rows
 from pipeline.tasks.registry import Task, register
 from pipeline.tom.acting import MOST_ACTS, acting
-from pipeline.tom.generate.acts import act_tasks, plan_text, question, read_question
+from pipeline.tom.generate.acts import act_tasks, plan_text, question, read_question, reasoning
 from pipeline.tom.language import HI_TOM
 from pipeline.tom.parse.text import ParseError
 from pipeline.tom.story import Story
@@ -53,7 +53,11 @@ def tasks_of(stories: Iterable[str]) -> Iterator[Example]:
                 answer=plan_text(found.shortest),
                 order=len(found.goal[0].chain),
                 question_type=found.kind,
-                meta={"goal": found.kind, "acts": len(found.shortest)},
+                meta={
+                    "goal": found.kind,
+                    "acts": len(found.shortest),
+                    "trace": reasoning(found),
+                },
             )
 
 

@@ -128,6 +128,11 @@ class World:
     def really(self, thing: str) -> str | None:
         return self.replays[0].container_of.get(thing)
 
+    def believed(self, chain: Chain, thing: str) -> str | None:
+        """Where a chain believes a thing to be; None if nowhere, or if the readings differ."""
+        found = {Beliefs(tuple(each.observations)).of(chain, thing) for each in self.replays}
+        return found.pop() if len(found) == 1 else None
+
     def reaches(self, goal: Goal, thing: str) -> bool:
         return all(_reached(each, goal, thing) for each in self.replays)
 

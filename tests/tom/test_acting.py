@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
+from pipeline.data.imitation import gold_trace
 from pipeline.tasks.acting import match, match_strictly, tasks_of, told
 from pipeline.tasks.example import Example
 from pipeline.tom.acting import PLAYERS, Acting, Goal, acting, plans, template
@@ -128,6 +129,32 @@ def test_tasks_of_any_telling_have_right_answers(telling: str) -> None:
             for wanted in goal:
                 believed = known.of(wanted.chain, asked.thing)
                 assert (believed == wanted.place) == wanted.so
+
+
+@pytest.mark.parametrize("telling", ["benchmark", "brief"])
+def test_reasoning_to_imitate_is_true_and_leads_to_the_answer(telling: str) -> None:
+    changed = 0
+    for example in drawn(60, telling=telling):
+        asked, _ = asked_of(example)
+        acts = told(example.answer, example)
+        trace = gold_trace(example)
+        assert trace and example.answer in trace
+        before, after = trace.split(f"{example.answer} ")
+        now = said(before.removeprefix("Now ").removesuffix(". "), asked.actor)
+        then = said(after.removeprefix("Then ").removesuffix("."), asked.actor)
+        assert then
+        changed += now != then
+        for moment, goal in ((asked.story, now), ((*asked.story, *acts), then)):
+            for rules in (RULES, HI_TOM_LITERAL):
+                known = beliefs(moment, rules)
+                assert all(known.of(each.chain, asked.thing) == each.place for each in goal)
+    assert changed >= 55, "a goal is none of what is so already"
+
+
+def said(text: str, actor: str) -> Goal:
+    """What reasoning says, which is in the words of a goal."""
+    asked = f"What does {actor} do then, so that in the end {text}?"
+    return read_question(asked)[1] if text else ()
 
 
 def test_no_rule_solves_them_and_players_are_ranked() -> None:

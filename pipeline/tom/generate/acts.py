@@ -13,7 +13,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from pipeline.tom.acting import MOST_ACTS, Acting, Goal, Plan, Wanted, acting, plans, template
+from pipeline.tom.acting import (
+    MOST_ACTS,
+    Acting,
+    Goal,
+    Plan,
+    Wanted,
+    World,
+    acting,
+    plans,
+    template,
+)
 from pipeline.tom.generate.hi_tom import render
 from pipeline.tom.observation import Chain
 from pipeline.tom.story import Story, agents_of
@@ -110,7 +120,7 @@ def _drawn(story: Story, random: Random) -> tuple[ActTask | None, list[Plan]]:
     return (ActTask(asked, goal, kind, found[0]) if found else None), found
 
 
-def goal_text(goal: Goal, thing: str) -> str:
+def goal_text(goal: Iterable[Wanted], thing: str) -> str:
     """A goal in words: "Ann thinks the hat is in the box and Ben does not think the hat is ..."."""
     return " and ".join(_wanted_text(each, thing) for each in goal)
 
@@ -120,6 +130,20 @@ def _wanted_text(wanted: Wanted, thing: str) -> str:
     if wanted.so or not wanted.chain:
         return "".join(f"{agent} thinks " for agent in wanted.chain) + is_in
     return f"{wanted.chain[0]} does not think {is_in}"
+
+
+def reasoning(task: ActTask) -> str:
+    """What those whom the goal names believe after the story, the plan, and what they then do."""
+    asked, chains = task.asked, tuple(dict.fromkeys(each.chain for each in task.goal))
+    after = asked.after(task.shortest)
+    assert after is not None, "it is a plan"
+
+    def at(world: World) -> str:
+        found = ((chain, world.believed(chain, asked.thing)) for chain in chains)
+        return goal_text([Wanted(chain, place) for chain, place in found if place], asked.thing)
+
+    now = at(asked.begins())
+    return f"{f'Now {now}. ' if now else ''}{plan_text(task.shortest)} Then {at(after)}."
 
 
 def question(task: ActTask) -> str:
