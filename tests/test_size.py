@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 BUDGETS = {
-    "benchmarks": 3905,
+    "benchmarks": 3935,
     "flows": 1673,
     "pipeline": 0,
     "pipeline/analysis": 5064,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5572,
     "pipeline/train": 2517,
     "scripts": 300,
-    "tests": 36895,
+    "tests": 36891,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
