@@ -30,6 +30,7 @@ ELSEWHERE = {
     "tomrl sweep": "hours; tests/sweeps/test_sweep.py, on a smaller study",
     "tomrl sync": "tests/test_chain.py",
     "python -m benchmarks.gpu": "tests/test_benchmark_gpu.py, without an accelerator",
+    "scripts/prove_gpu.sh": "tests/engines/test_smoke.py, its middle part without an accelerator",
     "python -m tests.chaos": "hours; tests/chaos/test_chaos.py takes samples, and all at night",
     "prefect deployment run": "tests/test_deploy.py begins runs by Prefect's client",
     "prefect server start": "tests/team/servers.py",

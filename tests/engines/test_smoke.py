@@ -1,6 +1,6 @@
 """The smoke study of GPU routes, on processors with a tiny model, at night.
 
-It is trained, merged and judged, and the same weights come of it when it is trained again.
+It is trained, killed, taken up, merged and judged; the same weights come of it in one go.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CELL = "nano-hi"
 
 
 @pytest.fixture(scope="module")
-def trained(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(start: Start, engine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     checkout = copy_checkout(tmp_path_factory.mktemp("smoke") / "checkout")
     tiny = yaml.safe_load((TINY / "studies" / "mini.yaml").read_text(encoding="utf-8"))
     nano = tiny["base"]["models"]["nano"]
@@ -37,8 +37,9 @@ def trained(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Path:
         small = {"prompts_per_step": 4, "rollouts": 4, "max_prompt_tokens": 200}
         study["train"] |= {**small, "max_new_tokens": 24, "precision": "float32"}
         study["train"]["cluster"]["overrides"] = SETTINGS
-    run = start(checkout, "tomrl", "run", "smoke-gpu")
+    run = start(checkout, "scripts/prove_gpu.sh", "route", TOMRL_ENGINE_PYTHON=str(engine))
     assert run.wait() == 0, run.output
+    assert "cluster: attempt 1 failed: killed" in run.output
     assert "step 5 merged and kept" in run.output
     return checkout
 
