@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5572,
     "pipeline/train": 2517,
     "scripts": 300,
-    "tests": 36891,
+    "tests": 36868,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

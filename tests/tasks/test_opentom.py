@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from pipeline.base.errors import UserError
 from pipeline.tasks import opentom_rules as rules
 from pipeline.tasks.example import Example
 from pipeline.tasks.opentom import load
@@ -145,29 +144,3 @@ def test_kinds_are_told_apart(tmp_path: Path) -> None:
     long = list(load(tmp_path, "t", long=True))
     assert {ex.story for ex in long} == {STORY["long_narrative"]}
     assert len(list(load(tmp_path, "t", question_type="fullness_fo"))) == 1
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"attitude": {"s2": []}}, r"attitude\.json, story s2: there is no story"),
-        ({"attitude": {"s1": [{"question": "?"}]}}, r"story s1, value\[0\]: field 'answer'"),
-        ({"attitude": []}, "it holds list, not stories by id"),
-        (
-            {"attitude": {"s1": [{"question": "?", "answer": "good", "type": "attitude"}]}},
-            "'good', not one of positive, neutral, negative",
-        ),
-        (
-            {"attitude": {"s1": [{"question": "?", "answer": "positive", "type": "mood"}]}},
-            "'mood', not one of attitude",
-        ),
-        (
-            {"multihop_fo": {"s1": [{"question": "?", "answer": "x", "type": "multihop-fo"}]}},
-            "neither about fullness nor",
-        ),
-    ],
-    ids=range(6),
-)
-def test_malformed_files(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        list(load(write(tmp_path, **changes), "t"))
