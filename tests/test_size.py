@@ -31,12 +31,12 @@ BUDGETS = {
     "pipeline/model": 873,
     "pipeline/ops": 0,
     "pipeline/ops/check": 488,
-    "pipeline/ops/cluster": 1301,
+    "pipeline/ops/cluster": 1309,
     "pipeline/ops/driver": 332,
     "pipeline/ops/mirror": 900,
     "pipeline/ops/planning": 688,
     "pipeline/ops/share": 685,
-    "pipeline/ops/verl": 2273,
+    "pipeline/ops/verl": 2264,
     "pipeline/ops/vllm": 417,
     "pipeline/reward": 279,
     "pipeline/rules": 673,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5572,
     "pipeline/train": 2517,
     "scripts": 300,
-    "tests": 36868,
+    "tests": 36873,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

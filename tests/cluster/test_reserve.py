@@ -27,7 +27,15 @@ from pipeline.config.study_files import find_study
 from pipeline.ops.cluster.client import Address, Client, connect
 from pipeline.ops.cluster.follow import Clock
 from pipeline.ops.cluster.head import engine_environment
-from pipeline.ops.cluster.job import HOLDS, NODE_MINUTES, WAITS, Job, JobOutcome, node_minutes
+from pipeline.ops.cluster.job import (
+    HOLDS,
+    NODE_DISK,
+    NODE_MINUTES,
+    WAITS,
+    Job,
+    JobOutcome,
+    node_minutes,
+)
 from tests.alive import until
 from tests.cluster.conftest import GPUS, HOLD, Heard, MakeJob
 from tests.conftest import PROJECT
@@ -40,13 +48,13 @@ COMMANDS = (  # which nodes of other providers are set up with
     *("head_start_ray_commands", "worker_start_ray_commands"),
 )
 RESERVE = """
-    import pathlib, sys, time
+    import os, pathlib, sys, time
     from pipeline.ops.cluster.job_lines import work_off
     from pipeline.ops.cluster.reserve import reserved
 
     def hold():
         nodes, gpus, until = int(sys.argv[1]), int(sys.argv[2]), pathlib.Path(sys.argv[3])
-        with reserved(nodes, gpus, gpus, sys.argv[4:]):
+        with reserved(nodes, gpus, gpus, sys.argv[4:], os.environ.get("TOMRL_NODE_DISK")):
             print("step 1", flush=True)
             while not until.exists():
                 time.sleep(0.1)
@@ -221,14 +229,19 @@ def test_what_fits_on_no_node_waits_and_holds_nothing(
     assert until(lambda: nodes.free_accelerators() == [4, 4, 0])
 
 
-def test_a_node_that_does_not_see_a_folder_is_named(
-    nodes: Client, make_job: MakeJob, tmp_path: Path
-) -> None:
+def test_a_node_without_a_folder_is_named(nodes: Client, make_job: MakeJob, tmp_path: Path) -> None:
     (end := tmp_path / "end").touch()
     unseen = tmp_path / "unseen"
     words = ("2", "1", str(end), str(tmp_path), str(unseen))
     with pytest.raises(UserError, match=rf"^{unseen} is not on the node .*: the checkout must"):
         Heard().run(make_job(RESERVE, *words, nodes=2, gpus=1))
+    there, gone = (
+        make_job(RESERVE, *words[:-1], nodes=2, gpus=1, environment={NODE_DISK: str(disk)})
+        for disk in (tmp_path, unseen)
+    )
+    assert Heard().run(there).status == "succeeded"
+    with pytest.raises(UserError, match=rf"^{NODE_DISK}: found {unseen}, which is no folder that"):
+        Heard().run(gone)
 
 
 @pytest.mark.nightly

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.formats.files import read_json, read_lines
-from pipeline.ops.verl.layout import NODE_DISK
+from pipeline.ops.cluster.job import NODE_DISK
 from tests.alive import until
 from tests.engines.conftest import GRPO, STEPS, Start, edit_params, saved_steps
 from tests.engines.nodes import FIRST, HEAD, SECOND, THIRD, Nodes

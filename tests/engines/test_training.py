@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 
 from pipeline.formats.files import read_json, read_lines
 from pipeline.model.weights import load_model
-from pipeline.ops.verl.layout import NODE_DISK
+from pipeline.ops.cluster.job import NODE_DISK
 from pipeline.reward.presets import load_preset
 from pipeline.train import drift
 from pipeline.train.accuracy import GreedyAccuracy

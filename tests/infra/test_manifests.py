@@ -13,9 +13,9 @@ import yaml
 
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
+from pipeline.ops.cluster.job import NODE_DISK
 from pipeline.ops.planning.cluster import ASSUMED
 from pipeline.ops.planning.study import plan_study
-from pipeline.ops.verl.layout import NODE_DISK
 from tests.conftest import PROJECT
 
 INFRA = PROJECT / "infra"

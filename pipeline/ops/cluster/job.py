@@ -32,6 +32,8 @@ would go on from, and of anything else.
 
 NODE_MINUTES = "TOMRL_NODE_MINUTES"
 """In the environment: how long a job waits for nodes that are started for it."""
+NODE_DISK = "TOMRL_NODE_DISK"
+"""In the environment: a folder that each node has on its own disk."""
 
 Status = Literal["succeeded", "failed", "stalled", "timed_out", "stopped"]
 

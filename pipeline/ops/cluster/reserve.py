@@ -20,7 +20,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from pipeline.base.errors import UserError
 from pipeline.formats.plural import counted
-from pipeline.ops.cluster.job import HOLDS, NODE_MINUTES, WAITS, node_minutes
+from pipeline.ops.cluster.job import HOLDS, NODE_DISK, NODE_MINUTES, WAITS, node_minutes
 from pipeline.ops.cluster.job_lines import unseen
 
 GROUP = "TOMRL_PLACEMENT_GROUP"
@@ -30,7 +30,7 @@ _SAY_SECONDS = 30
 
 @contextmanager
 def reserved(
-    nodes: int, gpus: int, cpus: int, shared: Sequence[str] = ()
+    nodes: int, gpus: int, cpus: int, shared: Sequence[str] = (), disk: str | None = None
 ) -> Iterator[Mapping[str, str]]:
     """Reserve accelerators, wait for them, and yield the variables that name them.
 
@@ -41,10 +41,11 @@ def reserved(
         gpus: Accelerators of each.
         cpus: Processor cores, as Ray counts them, of each.
         shared: Paths that each of these nodes must see.
+        disk: A folder that each must have on its own disk, if any.
 
     Raises:
         UserError: If nodes that the cluster starts on demand do not come in time, or one does not
-            see a path.
+            see a path, or has no such folder that can be written to.
     """
     ray.init(address="auto", log_to_driver=False)
     group = placement_group(
@@ -55,8 +56,8 @@ def reserved(
         wanted = f"{counted(nodes, 'node')} with {counted(gpus, 'GPU')} each"
         _wait(group, wanted, (nodes, gpus), 60 * node_minutes(os.environ))
         print(f"{HOLDS}{wanted}", flush=True)
-        if shared:
-            _check_seen(group, nodes, shared)
+        if shared or disk:
+            _check_seen(group, nodes, shared, disk)
         yield {GROUP: group.id.hex()}
     finally:
         remove_placement_group(group)
@@ -77,19 +78,28 @@ def _wait(group: PlacementGroup, wanted: str, size: tuple[int, int], seconds: fl
             )
 
 
-def _check_seen(group: PlacementGroup, nodes: int, shared: Sequence[str]) -> None:
-    """Check that each node of a reservation sees the paths.
+def _check_seen(group: PlacementGroup, nodes: int, shared: Sequence[str], disk: str | None) -> None:
+    """Check that each node of a reservation sees the paths, and has the folder.
 
     Raises:
         UserError: If one does not.
     """
-    look = ray.remote(num_cpus=0)(
-        lambda: (platform.node(), [path for path in shared if not os.path.exists(path)])  # noqa: PTH110
-    )
+
+    def seen() -> tuple[str, list[str], bool]:
+        missing = [path for path in shared if not os.path.exists(path)]  # noqa: PTH110
+        return platform.node(), missing, disk is None or os.access(disk, os.W_OK | os.X_OK)
+
+    look = ray.remote(num_cpus=0)(seen)
     places = [PlacementGroupSchedulingStrategy(group, bundle) for bundle in range(nodes)]
-    for node, missing in ray.get([look.options(scheduling_strategy=on).remote() for on in places]):
+    found = ray.get([look.options(scheduling_strategy=on).remote() for on in places])
+    for node, missing, has_disk in found:
         if missing:
             raise unseen(missing[0], node)
+        if not has_disk:
+            raise UserError(
+                f"{NODE_DISK}: found {disk}, which is no folder that can be written to on the node "
+                f"{node}; name one that each node has on its own disk, or unset it"
+            )
 
 
 def _present(nodes: int, gpus: int) -> bool:

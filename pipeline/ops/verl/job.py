@@ -32,7 +32,7 @@ from pipeline.formats.provenance import GRADING, MODEL, installed
 from pipeline.formats.records import Figures
 from pipeline.model.manifest import StoredModel
 from pipeline.ops.cluster.attempts import train_once
-from pipeline.ops.cluster.job import NOTE, SAVED, STEP
+from pipeline.ops.cluster.job import NODE_DISK, NOTE, SAVED, STEP
 from pipeline.ops.cluster.job_lines import SPEC, say, work_off
 from pipeline.ops.cluster.reserve import reserved
 from pipeline.ops.verl import checkpoints
@@ -146,8 +146,11 @@ class VerlAttempt:
         if self.trainer is IMITATION and not self.journal.history.steps:
             self._note(LoggedStep(step=0, data={}))  # it measures nothing of the base model
         gpus, settings = self.spec.placement.gpus, self._overrides(base, done)
-        shared = (self.spec.weights, self.spec.state)
-        with reserved(self.spec.placement.nodes, gpus, RANK_CPUS * gpus, shared) as variables:
+        shared, disk = (self.spec.weights, self.spec.state), os.environ.get(NODE_DISK)
+        above = str(Path(disk).parent) if disk else None
+        with reserved(
+            self.spec.placement.nodes, gpus, RANK_CPUS * gpus, shared, above
+        ) as variables:
             if self.trainer is RL:  # its ranks are started by a process on any node
                 settings |= {f"+{_WORKERS}.{name}": value for name, value in variables.items()}
             with running(self.trainer.module, settings, variables) as verl:

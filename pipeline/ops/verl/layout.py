@@ -14,10 +14,8 @@ UNLOGGED = "step.json"
 ARRIVES = "arrives-"
 """Begins the name of an empty file in a checkpoint, one of each rank whose part is on its way."""
 
-NODE_DISK, LAST_STEP, RANK_MODULES = "TOMRL_NODE_DISK", "TOMRL_LAST_STEP", "TOMRL_RANK_MODULES"
-"""Variables: a folder on each node's own disk; the step after which verl ends; what each rank
-imports, between commas.
-"""
+LAST_STEP, RANK_MODULES = "TOMRL_LAST_STEP", "TOMRL_RANK_MODULES"
+"""Variables: the step after which verl ends; what each rank imports, between commas."""
 
 
 class State(JobAttempt):

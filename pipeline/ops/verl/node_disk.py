@@ -9,38 +9,18 @@ and copies it to the shared folder while it trains on. Ranks import this module
 from __future__ import annotations
 
 import os
-import platform
 import shutil
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from verl.utils.checkpoint.fsdp_checkpoint_manager import FSDPCheckpointManager
 
-from pipeline.base.errors import UserError
 from pipeline.formats.files import remove
-from pipeline.ops.verl.layout import ARRIVES, LAST_STEP, NODE_DISK
+from pipeline.ops.cluster.job import NODE_DISK
+from pipeline.ops.verl.layout import ARRIVES, LAST_STEP
 
-_begin, _write = FSDPCheckpointManager.__init__, FSDPCheckpointManager.save_checkpoint
-
-
-def begin(manager: Any, *arguments: Any, **options: Any) -> None:
-    """verl's ``__init__``, for a rank whose node has the disk.
-
-    Raises:
-        UserError: If nothing can be written there.
-    """
-    _begin(manager, *arguments, **options)
-    folder = Path(os.environ[NODE_DISK])
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"{NODE_DISK}: found {folder.parent}, which on the node {platform.node()} is no folder "
-            f"that can be written to ({error.strerror}); name one that each node has on its own "
-            "disk, or unset it"
-        ) from None
-    manager.copier, manager.copying = ThreadPoolExecutor(1), None
+_write = FSDPCheckpointManager.save_checkpoint
 
 
 def save(
@@ -55,8 +35,8 @@ def save(
     Raises:
         OSError: If this checkpoint could not be written, or the one before not be copied.
     """
-    if manager.copying is not None:  # there is room for one at a time
-        manager.copying.result()
+    if before := getattr(manager, "copying", None):  # there is room for one at a time
+        before.result()
     goal = Path(local_path)
     goal.mkdir(parents=True, exist_ok=True)
     mark = goal / f"{ARRIVES}{manager.rank}"
@@ -65,8 +45,9 @@ def save(
     near = Path(os.environ[NODE_DISK]) / f"{kind}-{manager.rank}"
     remove(near)  # of an attempt that was killed
     _write(manager, str(near), hdfs_path, global_step, max_ckpt_to_keep)
-    copying: Future[None] = manager.copier.submit(_move, near, goal, mark)
-    manager.copying = copying
+    copier = ThreadPoolExecutor(1)
+    manager.copying = copying = copier.submit(_move, near, goal, mark)
+    copier.shutdown(wait=False)
     if global_step == int(os.environ[LAST_STEP]):  # afterwards verl ends, and its ranks with it
         copying.result()
 
@@ -77,4 +58,4 @@ def _move(near: Path, goal: Path, mark: Path) -> None:
     remove(near)
 
 
-FSDPCheckpointManager.__init__, FSDPCheckpointManager.save_checkpoint = begin, save
+FSDPCheckpointManager.save_checkpoint = save

@@ -15,11 +15,11 @@ from pydantic.main import IncEx
 from pipeline.config.lookup import lookup
 from pipeline.config.params import TrainedCell
 from pipeline.ops.cluster.attempts import attempts_folder
-from pipeline.ops.cluster.job import NODE_MINUTES, Diagnosis, Job
+from pipeline.ops.cluster.job import NODE_DISK, NODE_MINUTES, Diagnosis, Job
 from pipeline.ops.cluster.training_job import JobTraining
 from pipeline.ops.planning.limits import time_limit
 from pipeline.ops.verl.failures import circumstances, judge
-from pipeline.ops.verl.layout import LAST_STEP, NODE_DISK, RANK_MODULES
+from pipeline.ops.verl.layout import LAST_STEP, RANK_MODULES
 from pipeline.ops.verl.memory import FLOAT, frozen
 from pipeline.ops.verl.overrides import planned
 from pipeline.ops.verl.placement import place

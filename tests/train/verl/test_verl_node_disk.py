@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.base.errors import UserError
 from pipeline.formats.files import write_json
+from pipeline.ops.cluster.job import NODE_DISK
 from pipeline.ops.verl.checkpoints import whole_steps
-from pipeline.ops.verl.layout import LAST_STEP, NODE_DISK, PROBE, State
+from pipeline.ops.verl.layout import LAST_STEP, PROBE, State
 
 pytestmark = pytest.mark.verl
 Save = Callable[[int], None]
@@ -28,7 +28,6 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     (tmp_path / "disk").mkdir()
     monkeypatch.setenv(NODE_DISK, str(tmp_path / "disk" / "tomrl-run"))
     monkeypatch.setenv(LAST_STEP, "4")
-    monkeypatch.setattr(found, "_begin", lambda manager: None)
     return found
 
 
@@ -41,10 +40,9 @@ def state(tmp_path: Path) -> State:
 def save(module: ModuleType, state: State, monkeypatch: pytest.MonkeyPatch) -> Save:
     """Save a step as verl does: a rank writes its part, and then the trainer what it scored."""
     manager: Any = SimpleNamespace(rank=0)
-    module.begin(manager)
 
     def write(_: Any, local_path: str, *rest: Any) -> None:
-        Path(local_path).mkdir()
+        Path(local_path).mkdir(parents=True)
         (Path(local_path) / "model.pt").write_text(str(rest[1]))
 
     monkeypatch.setattr(module, "_write", write)
@@ -85,11 +83,3 @@ def test_what_cannot_be_copied_ends_the_training_and_counts_for_nothing(
 
 def _full(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
-
-
-def test_a_node_without_the_disk_is_named_before_it_trains(
-    module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(NODE_DISK, str(tmp_path / "none" / "tomrl-run"))
-    with pytest.raises(UserError, match=r"TOMRL_NODE_DISK: found .*/none, which on the node"):
-        module.begin(SimpleNamespace(rank=0))
