@@ -36,7 +36,7 @@ BUDGETS = {
     "pipeline/ops/mirror": 900,
     "pipeline/ops/planning": 688,
     "pipeline/ops/share": 685,
-    "pipeline/ops/verl": 2264,
+    "pipeline/ops/verl": 2263,
     "pipeline/ops/vllm": 417,
     "pipeline/reward": 279,
     "pipeline/rules": 673,

@@ -1,4 +1,4 @@
-"""The loaders on rows that are not as they should be, and on what the real files must hold."""
+"""The loaders on small files of each form, and on what the real files must hold."""
 
 from __future__ import annotations
 

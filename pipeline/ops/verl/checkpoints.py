@@ -44,7 +44,7 @@ _META = "lora_train_meta.json"  # has rank and scale
 
 def whole_steps(state: State) -> list[int]:
     scored = (probe.parent for probe in state.checkpoints.glob(f"global_step_*/{PROBE}"))
-    return sorted(_step(folder) for folder in scored if not any(folder.rglob(f"{ARRIVES}*")))
+    return sorted(_step(folder) for folder in scored if not any(folder.glob(f"{ARRIVES}*")))
 
 
 def complete(state: State, losses: Mapping[int, float]) -> None:

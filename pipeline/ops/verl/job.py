@@ -147,10 +147,8 @@ class VerlAttempt:
             self._note(LoggedStep(step=0, data={}))  # it measures nothing of the base model
         gpus, settings = self.spec.placement.gpus, self._overrides(base, done)
         shared, disk = (self.spec.weights, self.spec.state), os.environ.get(NODE_DISK)
-        above = str(Path(disk).parent) if disk else None
-        with reserved(
-            self.spec.placement.nodes, gpus, RANK_CPUS * gpus, shared, above
-        ) as variables:
+        nodes = self.spec.placement.nodes
+        with reserved(nodes, gpus, RANK_CPUS * gpus, shared, disk) as variables:
             if self.trainer is RL:  # its ranks are started by a process on any node
                 settings |= {f"+{_WORKERS}.{name}": value for name, value in variables.items()}
             with running(self.trainer.module, settings, variables) as verl:

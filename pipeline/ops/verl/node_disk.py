@@ -18,7 +18,7 @@ from verl.utils.checkpoint.fsdp_checkpoint_manager import FSDPCheckpointManager
 
 from pipeline.formats.files import remove
 from pipeline.ops.cluster.job import NODE_DISK
-from pipeline.ops.verl.layout import ARRIVES, LAST_STEP
+from pipeline.ops.verl.layout import ARRIVES, LAST_STEP, State
 
 _write = FSDPCheckpointManager.save_checkpoint
 
@@ -39,10 +39,12 @@ def save(
         before.result()
     goal = Path(local_path)
     goal.mkdir(parents=True, exist_ok=True)
-    mark = goal / f"{ARRIVES}{manager.rank}"
+    of_rl = goal.name in ("actor", "critic")
+    checkpoint = goal.parent if of_rl else goal
+    part = f"{goal.name if of_rl else 'model'}-{manager.rank}"
+    mark = checkpoint / f"{ARRIVES}{part}"
     mark.touch()
-    kind = goal.name if goal.name in ("actor", "critic") else "model"
-    near = Path(os.environ[NODE_DISK]) / f"{kind}-{manager.rank}"
+    near = Path(os.environ[NODE_DISK], f"tomrl-{State.of_checkpoint(checkpoint).root.name}", part)
     remove(near)  # of an attempt that was killed
     _write(manager, str(near), hdfs_path, global_step, max_ckpt_to_keep)
     copier = ThreadPoolExecutor(1)

@@ -109,8 +109,7 @@ class VerlTraining(JobTraining):
         of_ranks = ["float_adapters"] if frozen(self.cell.train) < FLOAT else []
         if disk := os.environ.get(NODE_DISK):
             of_ranks.append("node_disk")
-            variables[NODE_DISK] = str(Path(disk) / f"tomrl-{self.work.name}")
-            variables[LAST_STEP] = str(self.total)
+            variables |= {NODE_DISK: disk, LAST_STEP: str(self.total)}
         for name, chosen in (("VERL_USE_EXTERNAL_MODULES", modules), (RANK_MODULES, of_ranks)):
             variables[name] = ",".join(f"pipeline.ops.verl.{module}" for module in chosen)
         if NODE_MINUTES in os.environ:

@@ -26,7 +26,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The module, in a rank whose node has a disk and which has four steps to make."""
     found = import_module("pipeline.ops.verl.node_disk")
     (tmp_path / "disk").mkdir()
-    monkeypatch.setenv(NODE_DISK, str(tmp_path / "disk" / "tomrl-run"))
+    monkeypatch.setenv(NODE_DISK, str(tmp_path / "disk"))
     monkeypatch.setenv(LAST_STEP, "4")
     return found
 
