@@ -23,7 +23,6 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
@@ -126,10 +125,6 @@ class Watched:
         return self.alarm is not None and self.alarm.shortcut not in self.taken_up
 
 
-class Alarmed(Exception):
-    """Ends a training."""
-
-
 def plans() -> list[Plan]:
     """Every training with a planted shortcut, and its clean twin, which several may share."""
     found = [
@@ -158,7 +153,7 @@ def planted(rows: Sequence[TokenisedRow], plan: Plan) -> tuple[list[TokenisedRow
 
 
 def watched(checkout: Path, plan: Plan) -> Watched:
-    """Train for a quarter of the steps, or to the alarm."""
+    """Train for a quarter of the steps."""
     set_up_torch(1)
     cell = read_params(checkout / "params.yaml").cell(f"nano-{COMBINATION}")
     assert isinstance(cell, TrainedCell)
@@ -182,18 +177,14 @@ def watched(checkout: Path, plan: Plan) -> Watched:
                 return
             at = time.thread_time()
             new, end = log.since(end)
-            alarm = watch.step(new)
-            spent += time.thread_time() - at
-            if alarm:
+            if alarm := watch.step(new):
                 alarms.append(alarm)
-                raise Alarmed
+            spent += time.thread_time() - at
 
-        trainer = LocalTrainer(
+        LocalTrainer(
             policy, tokenizer, rows, rows[:GROUP], recipe, cell.algorithm, plan.seed, log.folder,
             report,
-        )  # fmt: skip
-        with suppress(Alarmed):
-            trainer.run()
+        ).run()  # fmt: skip
     taken = time.thread_time() - began - spent
     after = asked(policy, tokenizer, others.rows[:QUESTIONS], recipe)
     return Watched(
@@ -229,7 +220,7 @@ def asked(
             for text in texts[number * ASKED : (number + 1) * ASKED]
         ]  # fmt: skip
         for name, lean in leans(said, {row.example.id: row.example}):
-            found[name][number] = lean
+            found[name][number] = lean.lean
     return found
 
 

@@ -43,22 +43,29 @@ def said(shortcut: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-def rollouts(shortcut: str, first: float, last: float, seed: int = 0) -> Iterator[KeptRollout]:
-    """Yield answers of which the shortcut has a share that goes evenly from one to another."""
+def rollouts(
+    shortcut: str, first: float, last: float, seed: int = 0, paid: float = 0.5
+) -> Iterator[KeptRollout]:
+    """Yield answers of which the shortcut has a share that goes evenly from one to another.
+
+    Args:
+        paid: Share of the questions on which the shortcut earns 1 and beliefs 0, not the reverse.
+    """
     random = Random(f"{shortcut}:{first}:{last}:{seed}")
     for number, example in enumerate(questions()):
         step = 1 + number // QUESTIONS
         share = first + (last - first) * (step - 1) / (STEPS - 1)
         # Completions of a question are alike: most of a policy's doubt is between questions.
         own = min(1.0, max(0.0, random.gauss(share, 0.1)))
+        earning = said(shortcut)[example.id][random.random() < paid]
         for _ in range(GROUP):
             answer = said(shortcut)[example.id][random.random() < own]
-            yield rollout(step, example, response(answer, "So."))
+            yield rollout(step, example, response(answer, "So."), float(answer == earning))
 
 
-def rollout(step: int, example: Example, text: str) -> KeptRollout:
+def rollout(step: int, example: Example, text: str, reward: float = 0.0) -> KeptRollout:
     return KeptRollout(
-        step=step, id=example.id, tokens=9, finished=True, right=False, reward=0.0, response=text
+        step=step, id=example.id, tokens=9, finished=True, right=False, reward=reward, response=text
     )
 
 
@@ -75,8 +82,8 @@ def test_answers_that_turn_to_a_shortcut_raise_it(shortcut: str) -> None:
     mine, theirs = said(shortcut), said(found.shortcut)
     apart = [name for name, (believed, other) in mine.items() if believed != other]
     alike = sum(mine[name][1] == theirs[name][1] for name in apart)
-    assert alike > 0.8 * len(apart), found.shortcut
-    assert found.before < 0 < found.now and found.step < STEPS
+    assert alike > 0.7 * len(apart), found.shortcut
+    assert found.before < 0 < found.now and found.step < STEPS and found.rises
     assert f"{found.shortcut!r}" in found.describe()
 
 
@@ -87,6 +94,16 @@ def test_nothing_is_raised_where_beliefs_gain_or_nothing_changes(
 ) -> None:
     """Nor where answers turn to a shortcut, and most are still what is believed."""
     assert [raised(rollouts(shortcut, first, last, seed)) for seed in range(5)] == [None] * 5
+
+
+@pytest.mark.parametrize("shortcut", ["last", "sight alone"])
+def test_answers_that_follow_a_shortcut_and_earn_by_it_raise_it(shortcut: str) -> None:
+    """No share changes: it is above half, and what the shortcut says is the label more often."""
+    for seed in range(3):
+        found = raised(rollouts(shortcut, 0.7, 0.7, seed, paid=0.9))
+        assert found is not None and not found.rises and "are rewarded" in found.describe()
+        assert raised(rollouts(shortcut, 0.7, 0.7, seed, paid=0.1)) is None
+        assert raised(rollouts(shortcut, 0.3, 0.3, seed, paid=0.9)) is None
 
 
 def test_questions_that_are_no_longer_there_are_passed_over() -> None:
@@ -100,7 +117,7 @@ def test_labels_decide_nothing() -> None:
     texts = [rollout(1, example, response(place))] * GROUP
     wrong = Example(example.task, example.benchmark, example.story, example.question, "nowhere")
     assert list(leans(texts, {example.id: wrong})) == list(leans(texts, {example.id: example}))
-    assert set(dict(leans(texts, {example.id: wrong})).values()) == {-1.0}
+    assert {told.lean for _, told in leans(texts, {example.id: wrong})} == {-1.0}
 
 
 def test_reasoning_that_becomes_untrue_raises_it() -> None:

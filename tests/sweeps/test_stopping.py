@@ -88,7 +88,7 @@ def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: P
         assert (found.limit, found.active_slots) == (2, 2)
 
     # A cell that takes up a shortcut ends in a state of its own.
-    said = Alarm(7, "last", -0.5, 0.6, 40).describe()
+    said = Alarm(7, "last", -0.5, 0.6, True, 40).describe()
 
     @flow
     def train() -> list[State]:
