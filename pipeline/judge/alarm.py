@@ -51,7 +51,7 @@ class Lean(NamedTuple):
 
 _LACKING: tuple[Lacking, ...] = tuple((name,) for name in MINDS)
 _TESTS = 2 * (len(RULES) + len(MINDS) + 1)
-_FEWEST = 12
+_FEWEST = 20
 """Questions that a rise is told from."""
 _FIRST, _GROWTH = 24, 1.25
 """Questions of all kinds at the first look, and how many times as many at each next one."""

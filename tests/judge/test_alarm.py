@@ -98,12 +98,12 @@ def test_nothing_is_raised_where_beliefs_gain_or_nothing_changes(
 
 @pytest.mark.parametrize("shortcut", ["last", "sight alone"])
 def test_answers_that_follow_a_shortcut_and_earn_by_it_raise_it(shortcut: str) -> None:
-    """No share changes: it is above half, and what the shortcut says is the label more often."""
+    """No share changes: it is above half, and what the shortcut says is the label."""
     for seed in range(3):
-        found = raised(rollouts(shortcut, 0.7, 0.7, seed, paid=0.9))
+        found = raised(rollouts(shortcut, 0.7, 0.7, seed, paid=1.0))
         assert found is not None and not found.rises and "are rewarded" in found.describe()
-        assert raised(rollouts(shortcut, 0.7, 0.7, seed, paid=0.1)) is None
-        assert raised(rollouts(shortcut, 0.3, 0.3, seed, paid=0.9)) is None
+        assert raised(rollouts(shortcut, 0.7, 0.7, seed, paid=0.0)) is None
+        assert raised(rollouts(shortcut, 0.3, 0.3, seed, paid=1.0)) is None
 
 
 def test_questions_that_are_no_longer_there_are_passed_over() -> None:
