@@ -18,7 +18,7 @@ from pipeline.data.prompt import compact
 from pipeline.formats.files import read_lines
 from pipeline.tasks import registry
 from pipeline.tasks.grading import Grade
-from tests.made_answers import Answer, cheats, example_of, made_up
+from tests.made_answers import Answer, example_of, made_up
 from tests.said import tomrl
 
 pytestmark = pytest.mark.chain
@@ -35,15 +35,6 @@ for place, text in json.load(sys.stdin):
     assert earned == float(found.strict and found.format_ok)
     print(json.dumps(dataclasses.asdict(found)))
 assert not [name for name in sys.modules if name.split(".")[0] == "pipeline"]
-"""
-_TRL = f"""
-import json, sys
-sys.path.insert(0, sys.argv[1])
-from {PACKAGE}.trl_rewards import dataset, reward_funcs
-rows, answers = dataset("test"), json.load(sys.stdin)
-said = [[{{"role": "assistant", "content": "<think>" + text}}] for _, text in answers]
-asked = [rows[place]["row"] for place, _ in answers]
-print(json.dumps(reward_funcs[0](completions=said, row=asked, prompts=None)))
 """
 
 
@@ -109,15 +100,6 @@ def test_it_asks_as_the_study_does_and_its_readme_runs(
     code = "".join(re.findall(r"```python\n(.*?)```", readme, re.DOTALL))
     assert "assert reward" in code
     answered(f"import sys\nsys.path.insert(0, sys.argv[1])\n{code}", package, [], "-I", "-S")
-
-
-def test_cheats_earn_nothing_of_what_trl_is_handed(
-    package: Path, rows: list[dict[str, Any]]
-) -> None:
-    (earned,) = answered(_TRL, package, [(0, "</think><answer>x</answer>"), *cheats(rows)])
-    assert set(earned) == {0.0}
-    right = [(p, f"</think><answer>{r['example']['answer']}</answer>") for p, r in enumerate(rows)]
-    assert set(answered(_TRL, package, right)[0]) == {1.0}
 
 
 def test_what_the_study_does_not_ask_is_said(

@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import urllib.request
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
-from pipeline.base.ports import free_ports
 from tests.conftest import PROJECT, type_command
 from tests.engines.conftest import own_checkout
-from tests.engines.test_served import wait_for
 
 TOOLS = PROJECT / ".venv-export" / "bin"
 COLUMNS = {"hi_tom_orders_0_2", "hi_tom_order_3", "arithmetic"}
@@ -81,27 +77,3 @@ def test_inspect_reads_its_logs(answered: Path, scores: Scores, tmp_path: Path) 
         assert set(log["stopped"]) <= {"stop", "max_tokens"}
     assert seen["evals"] == len(scores)
     assert seen["samples"] == sum(each["count"] for each in scores.values())
-
-
-def test_inspect_view_serves_the_logs(answered: Path, tmp_path: Path) -> None:
-    folder = exported(answered, tmp_path / "logs")
-    (port,) = free_ports(1)
-    command = [str(TOOLS / "inspect"), "view", "start", "--log-dir", str(folder)]
-    log, address = tmp_path / "view.log", f"http://127.0.0.1:{port}"
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            [*command, "--host", "127.0.0.1", "--port", str(port)],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            wait_for(f"{address}/api/log-files", server, log)
-            with urllib.request.urlopen(f"{address}/api/log-files") as answer:
-                files = json.load(answer)["files"]
-            assert {each["task"].replace("-", "_") for each in files} == COLUMNS
-            for each in files:
-                with urllib.request.urlopen(f"{address}/api/logs/{quote(each['name'], '')}") as got:
-                    assert json.load(got)["samples"]
-        finally:
-            server.kill()
-            server.wait()
