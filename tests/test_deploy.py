@@ -21,7 +21,7 @@ import pytest
 import yaml
 from prefect.artifacts import Artifact
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
-from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import DeploymentUpdate
 from prefect.client.schemas.filters import (
     DeploymentFilter,
@@ -44,32 +44,27 @@ from pipeline.base.errors import UserError
 from pipeline.base.git import checked_out
 from pipeline.cli.app import app
 from pipeline.config.study_files import study_files
-from tests.conftest import PROJECT, commit, copy_checkout, edited, prefect_home, type_command
-from tests.prefect_server import server
+from tests.conftest import PROJECT, commit, copy_checkout, edited, type_command
+from tests.prefect_server import own_server
 from tests.serving import Quiet, serving
 
-Deployed = tuple[Path, str, list[DeploymentEntry]]
+Deployed = tuple[Path, SyncPrefectClient, list[DeploymentEntry]]
 
 
 @pytest.fixture(scope="module")
 def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
-    """A checkout, the address of a server, and what was made on it."""
+    """A checkout, a client of a server, and what was made on it."""
     home = tmp_path_factory.mktemp("scheduled")
     checkout = copy_checkout(home / "checkout")
     commit(checkout)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PREFECT_HOME", str(prefect_home(home)))
-        patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-        patch.setenv("PREFECT_SERVER_DATABASE_TIMEOUT", "60")  # an automation is not tried again
-        with server() as address, temporary_settings({PREFECT_API_URL: address}):
-            patch.setenv("PREFECT_API_URL", address)
-            yield checkout, address, list(deploy(checkout))
+    # An automation is not tried again.
+    with own_server(home, PREFECT_SERVER_DATABASE_TIMEOUT="60") as client:
+        yield checkout, client, list(deploy(checkout))
 
 
 @pytest.fixture
-def client(deployed: Deployed) -> Iterator[SyncPrefectClient]:
-    with get_client(sync_client=True) as found:
-        yield found
+def client(deployed: Deployed) -> SyncPrefectClient:
+    return deployed[1]
 
 
 def work_off(
@@ -132,7 +127,7 @@ def test_pods_beat_and_share_a_checkout(client: SyncPrefectClient) -> None:
     assert [list(step.values()) for step in steps or ()] == [[{"directory": "/checkout"}]]
 
 
-def test_forms_offer_choices(deployed: Deployed, client: SyncPrefectClient) -> None:
+def test_forms_offer_choices(client: SyncPrefectClient) -> None:
     form = client.read_deployment_by_name("study/mini").parameter_openapi_schema["properties"]
     (offered,) = [each["enum"] for each in form["study"]["anyOf"] if "enum" in each]
     swept = client.read_deployment_by_name("scheduled sweep/tom-rl").parameter_openapi_schema
@@ -163,17 +158,13 @@ def test_it_may_be_run_again(
     deployed: Deployed, client: SyncPrefectClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also after `prefect deploy --all`; what is missing or differs is put right."""
-    checkout, address, entries = deployed
+    checkout, _, entries = deployed
     client.delete_deployment(client.read_deployment_by_name("study/mini").id)
     (late,) = client.read_automations_by_name("tomrl: late checks")
     altered = automations()[-1].model_copy(update={"description": "", "enabled": False})
     client.update_automation(late.id, altered)
-    plain = type_command(
-        checkout,
-        checkout.parent,
-        *("prefect", "--no-prompt", "deploy", "--all"),
-        PREFECT_API_URL=address,
-    )
+    command = ("prefect", "--no-prompt", "deploy", "--all")
+    plain = type_command(checkout, checkout.parent, *command)
     assert plain.returncode == 0, plain.stdout + plain.stderr
     monkeypatch.chdir(checkout)
     again = CliRunner().invoke(app, ["deploy"], env={"COLUMNS": "200"})
@@ -212,14 +203,6 @@ def test_a_worker_begins_a_sweep(deployed: Deployed, client: SyncPrefectClient) 
     assert run.state is not None and run.state.is_failed(), run.state
     assert "was made from commit 000000000000, which the worker's" in str(run.state.message)
     assert not (deployed[0] / "work" / "sweeps" / "grid-mini" / "sweep.json").exists()
-
-
-def test_the_server_schedules_runs(client: SyncPrefectClient) -> None:
-    """Some releases of SQLAlchemy that resolve keep Prefect's scheduler from making any."""
-    nightly = client.read_deployment_by_name("check/nightly")
-    wanted = DeploymentFilter(id=DeploymentFilterId(any_=[nightly.id]))
-    runs = partial(client.read_flow_runs, deployment_filter=wanted)
-    until(lambda: any(run.auto_scheduled for run in runs()))
 
 
 def test_a_sweep_is_triggered_by_the_clock_once_it_is_switched_on(
@@ -303,9 +286,7 @@ def automated(client: SyncPrefectClient, listening: str) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("automated")
-def test_runs_that_nobody_looks_after_are_ended(
-    deployed: Deployed, client: SyncPrefectClient, tmp_path: Path
-) -> None:
+def test_runs_that_nobody_looks_after_are_ended(client: SyncPrefectClient, tmp_path: Path) -> None:
     """One is killed, one is handed to a worker that never begins it, one is taken by none.
 
     Each kind again, if nothing came of it: Prefect drops an event whose handling met a locked
@@ -313,7 +294,7 @@ def test_runs_that_nobody_looks_after_are_ended(
     """
     (tmp_path / "silent.py").write_text(SILENT_RUN)
     begin = {
-        "silent": partial(killed_run, client, tmp_path / "silent.py", deployed[1]),
+        "silent": partial(killed_run, client, tmp_path / "silent.py"),
         "stuck": partial(stuck_run, client),
         "late": partial(late_run, client),
     }
@@ -341,18 +322,18 @@ def test_runs_that_nobody_looks_after_are_ended(
     assert any(re.search(r"tomrl: stuck-\d is Crashed because", body) for body in Heard.bodies)
 
 
-def killed_run(client: SyncPrefectClient, script: Path, address: str, name: str) -> UUID:
+def killed_run(client: SyncPrefectClient, script: Path, name: str) -> UUID:
     """Begin a run and kill its process once a heartbeat of it was heard."""
-    variables = {"PREFECT_API_URL": address, "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}
-    killed = subprocess.Popen([sys.executable, script, name], env=os.environ | variables)
+    often = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}
+    killed = subprocess.Popen([sys.executable, script, name], env=os.environ | often)
     named = FlowRunFilter(name=FlowRunFilterName(any_=[name]))
     found: UUID = until(lambda: client.read_flow_runs(flow_run_filter=named))[0].id
     beats = {
         "event": {"name": ["prefect.flow-run.heartbeat"]},
         "any_resource": {"id": [f"prefect.flow-run.{found}"]},
     }
-    asked = {"filter": beats}
-    until(lambda: httpx.post(f"{address}/events/filter", json=asked).json()["events"])
+    asked, events = {"filter": beats}, f"{os.environ['PREFECT_API_URL']}/events/filter"
+    until(lambda: httpx.post(events, json=asked).json()["events"])
     killed.kill()
     killed.wait()
     return found
@@ -386,7 +367,7 @@ def until(reached: Callable[[], Any]) -> Any:
     return found
 
 
-def test_a_pool_of_another_kind(deployed: Deployed, client: SyncPrefectClient) -> None:
+def test_a_pool_of_another_kind(client: SyncPrefectClient) -> None:
     with pytest.raises(UserError, match="work pool tomrl is of kind process, .* need docker"):
         list(make_pool(client, WorkPool("tomrl", "docker", "", {}), PROJECT))
 
@@ -415,8 +396,7 @@ def test_a_server_that_nobody_names() -> None:
 
 
 def test_an_address_of_something_else(deployed: Deployed) -> None:
-    _, address, _ = deployed
-    other = temporary_settings({PREFECT_API_URL: f"{address}/nothing"})
+    other = temporary_settings({PREFECT_API_URL: f"{os.environ['PREFECT_API_URL']}/nothing"})
     with other, pytest.raises(UserError, match="answers 404, not as a Prefect server"):
         list(deploy(PROJECT))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -10,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import FlowRun
-from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Cancelling
 
 from benchmarks.empty_stage import MADE
@@ -20,23 +18,16 @@ from benchmarks.sweep import STUDY, clone, make_results
 from flows.deploy import deploy
 from flows.sweeps.record import SweepFolder
 from tests.alive import alive, until
-from tests.conftest import PROJECT, commit, environment, prefect_home, type_command
-from tests.prefect_server import server
+from tests.conftest import PROJECT, commit, environment, type_command
+from tests.prefect_server import own_server
 
 pytestmark = [pytest.mark.nightly, pytest.mark.chain]
 WORKER = (sys.executable, "-m", "prefect", "worker", "start", "--pool", "tomrl", "--run-once")
 
 
 @pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SyncPrefectClient]:
-    monkeypatch.setenv("PREFECT_HOME", str(prefect_home(tmp_path)))
-    monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-    with (
-        server() as address,
-        temporary_settings({PREFECT_API_URL: address}),
-        get_client(sync_client=True) as found,
-    ):
-        monkeypatch.setenv("PREFECT_API_URL", address)
+def client(tmp_path: Path) -> Iterator[SyncPrefectClient]:
+    with own_server(tmp_path) as found:
         yield found
 
 
@@ -46,7 +37,6 @@ def begun(client: SyncPrefectClient, checkout: Path) -> tuple[FlowRun, subproces
     run = client.create_flow_run_from_deployment(sweep.id)
     said = subprocess.PIPE
     variables = {**environment(checkout.parent), MADE: str(checkout.parent / "made")}
-    variables["PREFECT_API_URL"] = os.environ["PREFECT_API_URL"]
     return run, subprocess.Popen(WORKER, cwd=checkout, env=variables, stderr=said, text=True)
 
 
@@ -92,8 +82,7 @@ def test_a_worker_runs_a_sweep_which_is_cancelled_and_goes_on(
     assert tables(client) == Counter({f"sweep-{STUDY}": 1})
     _, worker = begun(client, checkout)
     worker.communicate(timeout=300)
-    address = os.environ["PREFECT_API_URL"]
-    done = type_command(checkout, tmp_path, "tomrl", "run", PREFECT_API_URL=address)
+    done = type_command(checkout, tmp_path, "tomrl", "run")
     assert done.returncode == 0, done.stderr
     assert tables(client) == Counter({f"sweep-{STUDY}": 2, f"results-{STUDY}": 1})
 

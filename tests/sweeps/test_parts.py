@@ -16,11 +16,10 @@ from flows.driver.results import description, table_rows
 from flows.driver.work import Hopeless
 from flows.sweeps.deployed import absolute_places
 from flows.sweeps.pin import pin, same_inputs
-from flows.sweeps.record import Sweep, SweepFolder, sweep_folder, sweep_names
+from flows.sweeps.record import sweep_folder, sweep_names
 from flows.sweeps.start import begin
 from pipeline.analysis.findings import findings
 from pipeline.base.errors import UserError
-from pipeline.cli import sweep as cli_sweep
 from pipeline.config.expand import expand
 from pipeline.config.params import ApiCell, AskedCell, Params
 from pipeline.config.study_files import find_study
@@ -239,13 +238,3 @@ def test_the_table_says_what_the_report_says(
     assert f"runs: `tomrl ui`, report: `{tmp_path}/reports/" in said
     sentences = list(findings(*signed(results)))
     assert sentences and all(f"\n- {markdown_text(each)}\n" in said for each in sentences)
-
-
-def test_a_sweep_that_is_named_goes_on_with_its_own_study(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = Sweep(name="night", study="grid", commit=40 * "a", edited=[], began="")
-    SweepFolder(tmp_path, "night").write(made)
-    monkeypatch.setattr(cli_sweep, "find_root", lambda: tmp_path)
-    with pytest.raises(UserError, match="study 'grid' does not exist"):
-        cli_sweep.begin(None, "night")

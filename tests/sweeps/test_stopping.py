@@ -1,68 +1,43 @@
-"""A flow run that is cancelled on a real server of Prefect stops the commands that it runs."""
+"""Limits on a real server of Prefect, and the states in which its runs end."""
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Timer
-from uuid import UUID
 
 import pytest
-from prefect import flow, get_client
-from prefect.runtime import flow_run
-from prefect.settings import PREFECT_API_URL, temporary_settings
-from prefect.states import Cancelling, State
+from prefect import flow
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.states import State
 
 from flows.driver.commands import Commands
 from flows.driver.drive import run_cell
 from flows.driver.limits import Limit, found_limit, held, limit_of, most_taken
-from flows.driver.stopping import until_stopped
 from flows.driver.work import Say
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
 from pipeline.judge.alarm import Alarm
-from tests.conftest import PROJECT, prefect_home
-from tests.prefect_server import server
+from tests.conftest import PROJECT
+from tests.prefect_server import own_server
 
 
 @pytest.fixture
-def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
-    monkeypatch.setenv("PREFECT_HOME", str(prefect_home(tmp_path)))
-    monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-    with server() as found, temporary_settings({PREFECT_API_URL: found}):
+def client(tmp_path: Path) -> Iterator[SyncPrefectClient]:
+    with own_server(tmp_path) as found:
         yield found
 
 
-def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: Path) -> None:
-    for words in (("git", "init", "-q"), ("dvc", "init", "-q")):
-        subprocess.run(words, cwd=tmp_path, check=True)
-    (tmp_path / "dvc.yaml").write_text("stages: {asleep: {cmd: sleep 600}}")
-    ended: list[int] = []
-
-    def run(commands: Commands) -> None:
-        with get_client(sync_client=True) as client:
-            client.set_flow_run_state(UUID(flow_run.id), Cancelling())
-        ended.append(commands.dvc(["repro"], lambda _: None, tmp_path))
-        raise RuntimeError("what was stopped ends as it may")
-
-    @flow
-    def serve() -> State | None:
-        return until_stopped(run)
-
-    assert serve(return_state=True).is_cancelled()
-    assert len(ended) == 1  # what would have run on has ended
-
+def test_cells_take_no_more_than_a_limit_on_the_server(client: SyncPrefectClient) -> None:
     # A limit that others have set is theirs; one that is missing is made.
     large = expand(find_study(PROJECT, "tom-rl"))
     most = most_taken(large)
     gpu = limit_of(large, "tom-rl", None)
     other = limit_of(large, "another", most)
     assert [(each.name, each.size) for each in (gpu, other)] == [("gpu", most)] * 2
-    with get_client(sync_client=True) as client:
-        assert client.read_global_concurrency_limit_by_name("gpu").limit == most
+    assert client.read_global_concurrency_limit_by_name("gpu").limit == most
     needed = rf"gpu .*has {most} slots.*needs {most + 1}.*gcl update gpu --limit {most + 1}"
     with pytest.raises(UserError, match=needed):
         limit_of(large, "tom-rl", most + 1)
@@ -73,8 +48,7 @@ def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: P
         Timer(0.5, others.stop).start()
         with held(gpu, 1, others):
             assert others.stopped
-        with get_client(sync_client=True) as client:
-            assert client.read_global_concurrency_limit_by_name("gpu").active_slots == most
+        assert client.read_global_concurrency_limit_by_name("gpu").active_slots == most
 
     # Who takes nothing of it does not wait.
     with Commands() as commands, held(gpu, most, commands), held(gpu, 0, commands):
@@ -83,8 +57,7 @@ def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: P
     # Who needs more than its sweep may take at a time takes all of it, and runs alone.
     own = found_limit(Limit("gpu-mini", 2), set_to=2)
     with Commands() as commands, held(own, 4, commands):
-        with get_client(sync_client=True) as client:
-            found = client.read_global_concurrency_limit_by_name("gpu-mini")
+        found = client.read_global_concurrency_limit_by_name("gpu-mini")
         assert (found.limit, found.active_slots) == (2, 2)
 
     # A cell that takes up a shortcut ends in a state of its own.
