@@ -45,17 +45,6 @@ def test_doctor_names_what_is_missing(typed: Run, checkout: Path, tmp_path: Path
     assert typed("tomrl", "doctor").returncode == 0
 
 
-def test_doctor_says_which_results_other_libraries_made(typed: Run, checkout: Path) -> None:
-    folder = checkout / "runs" / "mini" / "nano-hi"
-    for name, version in (("train", "2.0.0"), ("evaluate", "2.0.0")):
-        (folder / name).mkdir(parents=True)
-        (folder / name / "metrics.json").write_text(f'{{"libraries": {{"torch": "{version}"}}}}')
-    shown = typed("tomrl", "doctor")
-    assert shown.returncode == 1
-    assert "2 files made with torch 2.0.0, installed is " in shown.stdout
-    assert "dvc repro --force" in shown.stdout
-
-
 def test_a_variable_that_a_library_refuses_as_it_is_imported_is_named(typed: Run) -> None:
     """Not in the corpus, whose processes have imported MLflow before they see a variable."""
     shown = typed("tomrl", "sync", MLFLOW_LOGGING_LEVEL="loud")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -161,18 +159,6 @@ def test_mlflow_has_one_run_for_each_cell(checkout: Path) -> None:
     assert list((checkout / "mlartifacts").rglob("index.html"))
 
 
-def test_sync_stores_nothing_twice(checkout: Path) -> None:
-
-    def count() -> int:
-        with sqlite3.connect(checkout / "mlflow.db") as database:
-            return int(database.execute("select count(*) from metrics").fetchone()[0])
-
-    before = count()
-    sent = type_command(checkout, checkout.parent, "tomrl", "sync")
-    assert sent.returncode == 0 and "sent 2 cells" in sent.stdout
-    assert count() == before
-
-
 def test_a_run_with_nothing_to_do_says_so(flown: tuple[Path, str]) -> None:
     """Also after DVC was killed while it wrote whom files are locked by."""
     checkout, first = flown
@@ -230,44 +216,6 @@ def test_an_altered_checkpoint_is_made_again(flown: tuple[Path, str]) -> None:
     mended = type_command(checkout, checkout.parent, *again.split())
     assert mended.returncode == 0, mended.stderr
     assert folder_digests(weights) == before
-
-
-@pytest.mark.nightly
-def test_ctrl_c_in_training_loses_nothing(checkout: Path) -> None:
-    before = contents(checkout)
-    params = (checkout / "params.yaml").read_text()
-    longer = params.replace("\n  steps: 4\n", "\n  steps: 12\n")
-    assert longer != params
-    (checkout / "params.yaml").write_text(longer)
-    shutil.rmtree(checkout / "work", ignore_errors=True)  # from which it would go on
-    process = subprocess.Popen(
-        ["dvc", "repro", "train@nano-hi"],
-        cwd=checkout,
-        env=environment(checkout.parent),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + 120
-    while not list((checkout / "work").glob("*/state/step-*")):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)
-    shown, _ = process.communicate(timeout=60)
-    assert process.returncode != 0
-    assert "run it again to go on" in shown
-    with sqlite3.connect(checkout / "mlflow.db") as database:
-        assert "RUNNING" not in {s for (s,) in database.execute("select status from runs")}
-    assert leftovers(checkout) == []
-    again = type_command(checkout, checkout.parent, "dvc", "repro", "train@nano-hi")
-    assert again.returncode == 0, again.stderr
-    curve = (checkout / "runs/mini/nano-hi/train/metrics.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in curve] == list(range(13))
-    (checkout / "params.yaml").write_text(params)
-    restored = type_command(checkout, checkout.parent, "dvc", "repro")
-    assert restored.returncode == 0, restored.stderr
-    assert contents(checkout) == before
 
 
 @pytest.mark.nightly

@@ -1,10 +1,9 @@
-"""What DVC users look for: metrics, plots, artifacts, and the three ways to run an experiment."""
+"""What DVC users look for: metrics, plots, artifacts, and the two ways to run an experiment."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -105,29 +104,3 @@ def test_experiments_in_copies_share_runs(clone: Path) -> None:
 def assert_shared(clone: Path) -> None:
     """What experiments in copies of the checkout told is in the checkout's own runs of MLflow."""
     assert not list((clone / ".dvc/tmp/exps").rglob("mlflow.db"))
-
-
-@pytest.mark.nightly
-def test_a_queued_experiment_is_run(clone: Path) -> None:
-    dvc(clone, "dvc", "exp", "run", "--queue", "-n", "queued", "-S", f"++{LENGTH}=5")
-    dvc(clone, "dvc", "queue", "start")
-    deadline = time.monotonic() + 180
-    while "queued" not in (done := finished(clone)) and time.monotonic() < deadline:
-        time.sleep(1)
-    assert done.get("queued") == "Success", dvc(clone, "dvc", "queue", "logs", "queued")
-    assert experiments(clone)["queued"]["max_new_tokens"] == 5
-    assert_shared(clone)
-
-
-def finished(clone: Path) -> dict[str, str]:
-    """The state of every queued experiment that has ended."""
-    lines = [line.split() for line in dvc(clone, "dvc", "queue", "status").splitlines()]
-    ended = ("Success", "Failed")
-    return {line[1]: line[-1] for line in lines if len(line) > 2 and line[-1] in ended}
-
-
-@pytest.mark.nightly
-def test_a_comparison_has_a_readable_number_of_columns(clone: Path) -> None:
-    shown = dvc(clone, "dvc", "exp", "show", "--only-changed", "--hide-workspace", "--csv")
-    columns = shown.splitlines()[0].split(",")
-    assert LENGTH in columns and len(columns) <= 20

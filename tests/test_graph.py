@@ -14,7 +14,7 @@ from dvc.repo import Repo
 
 from flows.driver.graph import Graph
 from pipeline.base.closure import CARRIERS, closure
-from tests.conftest import PROJECT, commit, edited, environment, type_command
+from tests.conftest import commit, edited, environment, type_command
 
 pytestmark = pytest.mark.chain
 CELLS = ("nano-base", "nano-hi")
@@ -68,14 +68,6 @@ NOTHING = (  # another reward, the other backend and engine, a comment, a docstr
 """Edits that change no result of the study: files, what stands there, what takes its place."""
 
 
-def test_the_lines_to_edit_are_there() -> None:
-    """Apart, as it costs nothing: what follows needs a study that was run."""
-    for file, old, new in (*(edit[:3] for edit in EDITS.values()), *NOTHING):
-        text = (PROJECT / file).read_text()
-        assert old in text, f"{file} no longer holds {old!r}: choose another line"
-        assert old != new
-
-
 @pytest.fixture
 def clone(reproduced: Path, tmp_path: Path) -> Path:
     """A copy of a checkout on which everything was run, for one test to change."""
@@ -98,6 +90,7 @@ def would_run(clone: Path) -> set[str]:
 def change(clone: Path, *edits: tuple[str, str, str]) -> None:
     for file, old, new in edits:
         text = (clone / file).read_text()
+        assert old in text, f"{file} no longer holds {old!r}: choose another line"
         (clone / file).write_text(text.replace(old, new, 1))
 
 

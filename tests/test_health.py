@@ -56,6 +56,7 @@ def test_results_of_other_libraries_are_named_and_shipped_models_are_none(tmp_pa
     write_json(metrics, {"libraries": {"torch": "1.0"}})
     (found,) = doctor.libraries(tmp_path)
     assert found.ok is False and "1 file made with torch 1.0, installed is" in found.found
+    assert "dvc repro --force" in found.repair
 
 
 def test_servers_that_do_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import subprocess
 import sys
 import threading
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.base.errors import UserError
 from pipeline.base.locks import is_locked, locked
 from pipeline.base.ownership import is_owned, owned
 from tests.conftest import PROJECT
@@ -30,21 +28,6 @@ def start_owner(folder: Path) -> subprocess.Popen[bytes]:
     owner = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE)
     assert owner.stdout and owner.stdout.readline() == b"owned\n"
     return owner
-
-
-def test_the_second_is_told_who_the_first_is(tmp_path: Path) -> None:
-    folder = tmp_path / "work of mine" / "ab.12"
-    owner = start_owner(folder)
-    try:
-        with pytest.raises(UserError) as refused, owned(folder, patience=0.2):
-            pass
-        assert is_owned(folder) and not is_owned(folder.parent)
-    finally:
-        owner.kill()
-        owner.wait()
-    said = str(refused.value)
-    assert f"{folder} is in use by process {owner.pid} on {platform.node()} since 20" in said
-    assert f"kill {owner.pid}" in said and "time.sleep(600)" in said
 
 
 def test_a_killed_owner_owns_nothing(tmp_path: Path) -> None:

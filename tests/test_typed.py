@@ -28,7 +28,7 @@ ELSEWHERE = {
     "tomrl run grid-mini": "hours; tests/test_side_by_side.py, on a smaller study",
     "tomrl run --set": "it trains; tests/test_bad_input.py, on a full disk",
     "tomrl sweep": "hours; tests/sweeps/test_sweep.py, on a smaller study",
-    "tomrl sync": "tests/test_chain.py",
+    "tomrl sync": "tests/sweeps/test_sweep.py",
     "python -m benchmarks.gpu": "tests/test_benchmark_gpu.py, without an accelerator",
     "scripts/prove_gpu.sh": "tests/engines/test_smoke.py, its middle part without an accelerator",
     "python -m tests.chaos": "hours; tests/chaos/test_chaos.py takes samples, and all at night",
