@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
+
+Found = TypeVar("Found")
 
 
 def alive(home: Path, name: str = "") -> list[psutil.Process]:
@@ -28,11 +31,9 @@ def _is_of(process: psutil.Process, home: Path, name: str) -> bool:
         return False
 
 
-def until(condition: Callable[[], object], seconds: float = 60.0) -> bool:
-    """Wait for a condition; return whether it came true."""
+def until(condition: Callable[[], Found], seconds: float = 60.0, every: float = 0.05) -> Found:
+    """Wait for a condition; return what it gave, which is false if the time is over."""
     deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+    while not (found := condition()) and time.monotonic() < deadline:
+        time.sleep(every)
+    return found

@@ -8,12 +8,11 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 from uuid import UUID
 
 import httpx
@@ -44,6 +43,7 @@ from pipeline.base.errors import UserError
 from pipeline.base.git import checked_out
 from pipeline.cli.app import app
 from pipeline.config.study_files import study_files
+from tests.alive import Found, until
 from tests.conftest import PROJECT, commit, copy_checkout, edited, type_command
 from tests.prefect_server import own_server
 from tests.serving import Quiet, serving
@@ -221,7 +221,7 @@ def test_a_sweep_is_triggered_by_the_clock_once_it_is_switched_on(
     assert schedule.active
     wanted = DeploymentFilter(id=DeploymentFilterId(any_=[sweep.id]))
     runs = partial(client.read_flow_runs, deployment_filter=wanted)
-    until(lambda: any(run.auto_scheduled for run in runs()))
+    soon(lambda: any(run.auto_scheduled for run in runs()))
     client.update_deployment_schedule(sweep.id, schedule.id, active=False)
 
 
@@ -314,7 +314,7 @@ def test_runs_that_nobody_looks_after_are_ended(client: SyncPrefectClient, tmp_p
     for number in range(6):
         for kind in open_kinds():
             begun[kind].append(begin[kind](f"{kind}-{number}"))
-        if waited(lambda: not open_kinds(), 30):
+        if until(lambda: not open_kinds(), 30, every=0.5):
             break
     assert not open_kinds(), (begun, Heard.bodies)
     messages = [str(client.read_flow_run(each).state.message) for each in begun["stuck"]]  # type: ignore[union-attr]
@@ -327,13 +327,13 @@ def killed_run(client: SyncPrefectClient, script: Path, name: str) -> UUID:
     often = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}
     killed = subprocess.Popen([sys.executable, script, name], env=os.environ | often)
     named = FlowRunFilter(name=FlowRunFilterName(any_=[name]))
-    found: UUID = until(lambda: client.read_flow_runs(flow_run_filter=named))[0].id
+    found: UUID = soon(lambda: client.read_flow_runs(flow_run_filter=named))[0].id
     beats = {
         "event": {"name": ["prefect.flow-run.heartbeat"]},
         "any_resource": {"id": [f"prefect.flow-run.{found}"]},
     }
     asked, events = {"filter": beats}, f"{os.environ['PREFECT_API_URL']}/events/filter"
-    until(lambda: httpx.post(events, json=asked).json()["events"])
+    soon(lambda: httpx.post(events, json=asked).json()["events"])
     killed.kill()
     killed.wait()
     return found
@@ -352,17 +352,9 @@ def late_run(client: SyncPrefectClient, name: str) -> UUID:
     return client.create_flow_run_from_deployment(nightly.id, state=due, name=name).id
 
 
-def waited(reached: Callable[[], Any], seconds: float) -> Any:
-    """What is reached, once it is, or what there is of it after a time."""
-    deadline = time.monotonic() + seconds
-    while not (found := reached()) and time.monotonic() < deadline:
-        time.sleep(0.5)
-    return found
-
-
-def until(reached: Callable[[], Any]) -> Any:
+def soon(reached: Callable[[], Found]) -> Found:
     """What is reached, once it is."""
-    found = waited(reached, 120)
+    found = until(reached, 120, every=0.5)
     assert found
     return found
 

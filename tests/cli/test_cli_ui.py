@@ -6,7 +6,6 @@ import json
 import signal
 import socket
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,9 @@ import pytest
 
 from pipeline.base.ports import free_ports
 from pipeline.config.params_file import read_params
+from tests.alive import until
 from tests.conftest import Run, environment
+from tests.team.server import answers
 
 
 @pytest.fixture
@@ -39,14 +40,10 @@ def started(checkout: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[s
 
 def fetch(port: int, path: str) -> str:
     """A page, as soon as somebody answers."""
-    deadline = time.monotonic() + 120
-    while True:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
-                return str(answer.read().decode())
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+    address = f"http://127.0.0.1:{port}"
+    assert until(lambda: answers(f"{address}/health"), 120)
+    with urllib.request.urlopen(f"{address}{path}", timeout=60) as answer:
+        return str(answer.read().decode())
 
 
 def test_the_runs_are_served_until_the_signal(

@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import yaml
 
 from pipeline.ops.cluster.client import Address, Client
+from tests.alive import until
 from tests.conftest import PROJECT
 
 JOB = "tomrl-proof-abcde"
@@ -68,11 +68,8 @@ def prove(
 
 def ended(cluster: Client, job: str) -> str:
     """How the job that KubeRay looks for has ended."""
-    deadline = time.monotonic() + 60
-    while not (status := cluster.get_job_status(job)).is_terminal():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    return str(status)
+    assert until(lambda: cluster.get_job_status(job).is_terminal())
+    return str(cluster.get_job_status(job))
 
 
 def test_the_study_goes_through_while_the_job_that_is_looked_for_waits(

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -108,11 +107,10 @@ def serving() -> Iterator[Served]:
         )
     served = Served(Team(folder, ports, checkout), process)
     try:
-        deadline = time.monotonic() + SECONDS
-        while not served.team.client_file.exists():
-            assert process.poll() is None, (folder / "said").read_text()
-            assert time.monotonic() < deadline, (folder / "said").read_text()
-            time.sleep(0.2)
+        begun = served.team.client_file.exists
+        assert until(lambda: begun() or process.poll() is not None, SECONDS) and begun(), (
+            folder / "said"
+        ).read_text()
         yield served
     finally:
         process.terminate()

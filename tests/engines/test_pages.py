@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,9 +17,7 @@ from urllib.parse import quote
 import pytest
 from PIL import Image
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun
-from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
@@ -31,10 +28,10 @@ from pipeline.ops.mirror.server import EXPERIMENT, prepare
 from tests.browser import find_chromium
 from tests.conftest import PROJECT, TINY
 from tests.engines.team import Served
+from tests.engines.test_team import client_of, worked_off
 from tests.made_runs import write_study
 
 pytestmark = pytest.mark.nightly
-SECONDS = 1800
 LARGEST = 150_000
 TRAINING = "workflowType=machine_learning"  # of MLflow's two sets of pages
 _FOLDERS = ("runs/mini", "logs/mini", "reports/mini", "data/mini/suite", "data/mini/combos")
@@ -66,19 +63,8 @@ def tracked(served: Served, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
 @pytest.fixture(scope="module")
 def ran(served: Served) -> FlowRun:
     """A study that the team's worker ran."""
-    client = served.client
-    settings = {PREFECT_API_URL: client["PREFECT_API_URL"]}
-    settings |= {PREFECT_API_AUTH_STRING: client["PREFECT_API_AUTH_STRING"]}
-    with temporary_settings(settings), get_client(sync_client=True) as prefect:
-        deployment = prefect.read_deployment_by_name("study/mini")
-        run = prefect.create_flow_run_from_deployment(deployment.id)
-        deadline = time.monotonic() + SECONDS
-        while not ((state := prefect.read_flow_run(run.id).state) and state.is_final()):
-            assert time.monotonic() < deadline
-            time.sleep(2)
-        ended: FlowRun = prefect.read_flow_run(run.id)
-    assert ended.state is not None and ended.state.is_completed(), ended.state
-    return ended
+    with client_of(served) as client:
+        return worked_off(client, "study/mini")
 
 
 @contextmanager

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import stat
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import boto3
@@ -24,12 +24,14 @@ from pipeline.ops.mirror.send import complete
 from pipeline.ops.mirror.server import EXPERIMENT, prepare
 from pipeline.stages.common import Stage
 from pipeline.stages.followed import followed
+from tests.alive import until
 from tests.conftest import TINY, edited, type_command
 from tests.engines.team import Served
 from tests.made_runs import write_study
 from tests.team.servers import BUCKET
 
-SECONDS = 600
+SECONDS = 1800
+CHECK: dict[str, object] = {"parts": ["servers", "disk"], "free_gibibytes": 0}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,22 +63,20 @@ def sent(served: Served, params: Params, tmp_path_factory: pytest.TempPathFactor
     return root
 
 
-@pytest.fixture
-def prefect(served: Served) -> Iterator[SyncPrefectClient]:
-    client = served.client
+@contextmanager
+def client_of(served: Served) -> Iterator[SyncPrefectClient]:
+    """A client of the team's Prefect."""
     settings = {
-        PREFECT_API_URL: client["PREFECT_API_URL"],
-        PREFECT_API_AUTH_STRING: client["PREFECT_API_AUTH_STRING"],
+        each: served.client[each.name] for each in (PREFECT_API_URL, PREFECT_API_AUTH_STRING)
     }
     with temporary_settings(settings), get_client(sync_client=True) as found:
         yield found
 
 
-def until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
+@pytest.fixture
+def prefect(served: Served) -> Iterator[SyncPrefectClient]:
+    with client_of(served) as found:
+        yield found
 
 
 def is_shown(root: Path) -> bool:
@@ -97,14 +97,19 @@ def counts(served: Served) -> dict[str, int]:
     return found
 
 
-def work_off(prefect: SyncPrefectClient) -> FlowRun:
-    """Have the team's worker run a check, and return how it ended."""
-    deployment = prefect.read_deployment_by_name("check/nightly")
-    parameters = {"parts": ["servers", "disk"], "free_gibibytes": 0}
+def worked_off(prefect: SyncPrefectClient, name: str, **parameters: object) -> FlowRun:
+    """What the team's worker was given to run, and has completed."""
+    deployment = prefect.read_deployment_by_name(name)
     run = prefect.create_flow_run_from_deployment(deployment.id, parameters=parameters)
-    until(lambda: bool((state := prefect.read_flow_run(run.id).state) and state.is_final()))
-    ended: FlowRun = prefect.read_flow_run(run.id)
-    return ended
+
+    def ended() -> bool:
+        state = prefect.read_flow_run(run.id).state
+        return state is not None and state.is_final()
+
+    assert until(ended, SECONDS, every=1)
+    found: FlowRun = prefect.read_flow_run(run.id)
+    assert found.state is not None and found.state.is_completed(), found.state
+    return found
 
 
 def test_a_study_is_tracked_with_an_account(served: Served, sent: Path, params: Params) -> None:
@@ -154,8 +159,7 @@ def test_a_password_of_prefect_that_is_wrong(served: Served) -> None:
 
 
 def test_the_worker_runs_what_is_deployed(served: Served, prefect: SyncPrefectClient) -> None:
-    run = work_off(prefect)
-    assert run.state is not None and run.state.is_completed(), run.state
+    worked_off(prefect, "check/nightly", **CHECK)
 
 
 def test_a_killed_database_loses_nothing(
@@ -170,10 +174,10 @@ def test_a_killed_database_loses_nothing(
         content["cells"]["nano-hi"]["seed"] = 7
     with followed(Stage("train", tmp_path, study).of("nano-hi"), patience=0) as said:
         said.step("train", 1, {"accuracy": 0.5}, at=1.0)
-        until(lambda: is_shown(tmp_path))
+        assert until(lambda: is_shown(tmp_path), SECONDS)
         served.kill_database()
         said.step("train", 2, {"accuracy": 0.5}, at=2.0)
-    until(lambda: served.team.postgres.query("select 1", "mlflow"))
+    assert until(lambda: served.team.postgres.query("select 1", "mlflow"), SECONDS)
     complete(study, tmp_path, again=True)
     client = prepare(tmp_path)
     experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
@@ -183,5 +187,4 @@ def test_a_killed_database_loses_nothing(
     assert run.info.status == "FINISHED" and run.data.tags["current"] == "true"
     assert served.process.poll() is None and served.team.client_file.exists()
     assert known <= {run.id for run in prefect.read_flow_runs()}
-    again = work_off(prefect)
-    assert again.state is not None and again.state.is_completed(), again.state
+    worked_off(prefect, "check/nightly", **CHECK)
