@@ -19,10 +19,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from uuid import uuid4
 
 import psutil
 
+from tests.alive import alive, until
 from tests.chaos.study import Outcome, altered, leftovers, prepare, results
 from tests.conftest import environment
 
@@ -32,7 +32,6 @@ DOORS = {
     "sweep": ("tomrl", "sweep", "--study", "mini", "--concurrency", "2"),
 }
 VICTIMS = {"repro": ("group", "stage", "dvc"), "flow": ("group", "stage", "dvc", "flow")}
-_MARK = "TOMRL_CHAOS"
 _MEAN_SECONDS = {"repro": 6.0, "flow": 14.0}  # between two kills
 _CUT_OFF = {
     "Unable to read RWLock-file": ".dvc/tmp/rwlock",
@@ -78,7 +77,7 @@ class Tally:
 
 @dataclass
 class Victim:
-    """A study under way whose processes can be told from all others.
+    """A study under way, the only one in the folder of its checkout.
 
     Attributes:
         checkout: Where it runs.
@@ -92,13 +91,12 @@ class Victim:
 
     def start(self) -> None:
         """Start it in a process group of its own."""
-        self.mark = uuid4().hex
-        self.log = self.checkout.parent / f"{self.mark}.log"
+        self.log = self.checkout.parent / f"{time.monotonic_ns()}.log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 DOORS[self.door],
                 cwd=self.checkout,
-                env={**environment(self.checkout.parent), **self.variables, _MARK: self.mark},
+                env={**environment(self.checkout.parent), **self.variables},
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -138,15 +136,14 @@ class Victim:
 
     def _alive(self) -> list[psutil.Process]:
         """All of its processes."""
-        return [p for p in psutil.process_iter() if _is_marked(p, self.mark)]
+        return alive(self.checkout.parent)
 
     def survivors(self, seconds: float) -> list[str]:
         """What still lives after some seconds, and end it."""
-        deadline = time.monotonic() + seconds
-        while (alive := self._alive()) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        names = [" ".join(_words(p))[:120] for p in alive]
-        for process in alive:
+        until(lambda: not self._alive(), seconds)
+        left = self._alive()
+        names = [" ".join(_words(process))[:120] for process in left]
+        for process in left:
             process.kill()
         return names
 
@@ -156,13 +153,6 @@ def _words(process: psutil.Process) -> list[str]:
         return list(process.cmdline())
     except psutil.Error:
         return []
-
-
-def _is_marked(process: psutil.Process, mark: str) -> bool:
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(_MARK) == mark
-    except psutil.Error:
-        return False
 
 
 def disturb(checkout: Path, whole: Outcome, random: Random, kills: int, tally: Tally) -> None:
@@ -181,7 +171,7 @@ def disturb(checkout: Path, whole: Outcome, random: Random, kills: int, tally: T
             victim.kill("group")
             status = victim.process.wait()
         tally.faults["orphans"] += victim.survivors(_ORPHAN_AFTER)
-        tally.faults["different"] += altered(whole.results, results(checkout))
+        tally.faults["different"] += altered(whole.found, results(checkout))
         done = status == 0
         named = [name for text, name in _CUT_OFF.items() if text in victim.said()]
         if not done and victim.door == "repro" and named:

@@ -70,23 +70,16 @@ def _used(folder: Path) -> int:
     return shutil.disk_usage(folder).used // 1024
 
 
-def full(chain: Chain, stage: str, room: int) -> Iterator[str]:
-    """Run a stage on a disk with little room, then with plenty; yield what is wrong."""
+def mounted(chain: Chain, stage: str, room: int | None) -> Iterator[str]:
+    """Run a stage on a disk with little room, then with plenty; yield what is wrong.
+
+    Without a number of KiB, the disk can first not be written to, then it can.
+    """
     with _disk(chain.folder / "disk") as disk:
         trial = copy_checkout(chain.before(stage), disk / "a checkout")
-        _remount(disk, f"size={_used(disk) + room}k")
+        _remount(disk, "ro" if room is None else f"size={_used(disk) + room}k")
         yield from _refused(chain, stage, trial)
-        _remount(disk, f"size={_PLENTY}k")
-        yield from _mended(chain, stage, trial)
-
-
-def read_only(chain: Chain, stage: str) -> Iterator[str]:
-    """Run a stage on a file system that cannot be written to, then on one that can."""
-    with _disk(chain.folder / "disk") as disk:
-        trial = copy_checkout(chain.before(stage), disk / "a checkout")
-        _remount(disk, "ro")
-        yield from _refused(chain, stage, trial)
-        _remount(disk, "rw")
+        _remount(disk, f"rw,size={_PLENTY}k")
         yield from _mended(chain, stage, trial)
 
 
@@ -133,10 +126,10 @@ def _trials(stages: Sequence[str]) -> Iterator[tuple[str, Trial]]:
         print("no file system may be mounted here: a limit on the size of files stands in for it")
     for stage in stages:
         for room in _ROOM:
-            try_with = full if mounts else limited
+            try_with = mounted if mounts else limited
             yield f"{stage} with {room} KiB of room", partial(try_with, stage=stage, room=room)
         if mounts:
-            yield f"{stage}, read-only", partial(read_only, stage=stage)
+            yield f"{stage}, read-only", partial(mounted, stage=stage, room=None)
 
 
 def main() -> None:

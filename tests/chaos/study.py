@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 from tests.conftest import copy_checkout, edited, shrink, type_command
 
 _SAME_BYTES = ("code", "data", "runs", "reports", "weights")
-_SAME_NAMES = ("weights", "work")
 
 
 def prepare(folder: Path) -> Path:
@@ -28,28 +27,31 @@ def prepare(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a study leaves: bytes of its results, names of its artifacts, its runs in MLflow."""
+    """What a study leaves.
 
-    results: dict[str, bytes]
-    artifacts: frozenset[str]
-    tracked: dict[str, int]
+    Attributes:
+        found: Bytes of results by path, and whatever else must come out again, by its name.
+        tracked: Runs in MLflow, and points of their metrics, by name.
+    """
+
+    found: Mapping[str, object]
+    tracked: Mapping[str, int]
 
     @classmethod
     def of(cls, checkout: Path) -> Outcome:
         """Read what is there."""
-        return cls(results(checkout), _artifacts(checkout), tracked_in(checkout))
+        return cls(_names(checkout) | results(checkout), tracked_in(checkout))
 
     def differences(self, other: Outcome) -> dict[str, list[str]]:
         """What another outcome lacks, has beyond this one, and has otherwise."""
-        mine, theirs = self.results, other.results
-        runs = set(self.tracked) ^ set(other.tracked)
-        fewer = [n for n, count in self.tracked.items() if other.tracked.get(n, 0) < count]
-        more = [n for n, count in self.tracked.items() if other.tracked.get(n, 0) > count]
+        mine, theirs = self.found, other.found
+        names = sorted(self.tracked.keys() | other.tracked.keys())
+        counts = [(name, self.tracked.get(name, 0), other.tracked.get(name, 0)) for name in names]
         return {
-            "lost": sorted({*mine.keys() - theirs.keys(), *self.artifacts - other.artifacts})
-            + fewer,
-            "doubled": sorted({*theirs.keys() - mine.keys(), *other.artifacts - self.artifacts})
-            + sorted({*more, *runs - set(fewer)}),
+            "lost": sorted(mine.keys() - theirs.keys())
+            + [f"{name}: {found} of {count}" for name, count, found in counts if found < count],
+            "doubled": sorted(theirs.keys() - mine.keys())
+            + [f"{name}: {found} of {count}" for name, count, found in counts if found > count],
             "different": altered(mine, theirs),
         }
 
@@ -64,18 +66,16 @@ def results(checkout: Path, folders: Sequence[str] = _SAME_BYTES) -> dict[str, b
     }
 
 
-def altered(whole: dict[str, bytes], found: dict[str, bytes]) -> list[str]:
+def altered(whole: Mapping[str, object], found: Mapping[str, object]) -> list[str]:
     """The results that are there and differ from those of an undisturbed run."""
     return sorted(name for name in whole.keys() & found.keys() if whole[name] != found[name])
 
 
-def _artifacts(checkout: Path) -> frozenset[str]:
-    return frozenset(
-        path.relative_to(checkout).as_posix()
-        for folder in _SAME_NAMES
-        for path in (checkout / folder).rglob("*")
-        if path.is_file() and not path.name.endswith(".lock")
-    )
+def _names(checkout: Path) -> dict[str, object]:
+    """What is there without the same bytes each time, by path."""
+    paths = (checkout / "work").rglob("*")
+    files = (path for path in paths if path.is_file() and not path.name.endswith(".lock"))
+    return {path.relative_to(checkout).as_posix(): None for path in files}
 
 
 def tracked_in(checkout: Path) -> dict[str, int]:

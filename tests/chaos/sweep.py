@@ -17,7 +17,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import combinations, islice
 from pathlib import Path
 from random import Random
@@ -28,7 +27,7 @@ import yaml
 from flows.sweeps.record import SweepFolder
 from pipeline.config.models import SIZES
 from tests.chaos.driver import Tally, Victim
-from tests.chaos.study import leftovers, results, tracked, tracked_in
+from tests.chaos.study import Outcome, leftovers, results, tracked, tracked_in
 from tests.conftest import commit, copy_checkout, edited, shrink
 from tests.engines.team import Served, serving, without_postgres
 
@@ -60,33 +59,10 @@ def prepare(folder: Path, models: int, sets: int) -> Path:
     return checkout
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a sweep leaves: bytes of its results, what DVC knows of each stage, runs in MLflow."""
-
-    results: dict[str, bytes]
-    stages: dict[str, object]
-    tracked: dict[str, int]
-
-    @classmethod
-    def of(cls, checkout: Path, known: dict[str, int]) -> Outcome:
-        """Read what is there; ``known`` is what MLflow has."""
-        lock = yaml.load((checkout / "dvc.lock").read_bytes(), yaml.CSafeLoader)
-        return cls(results(checkout), lock["stages"], known)
-
-    def differences(self, other: Outcome) -> dict[str, list[str]]:
-        """What another outcome lacks, has beyond this one, and has otherwise."""
-        mine: dict[str, object] = {**self.results, **self.stages}
-        theirs: dict[str, object] = {**other.results, **other.stages}
-        names = sorted(self.tracked.keys() | other.tracked.keys())
-        counts = [(name, self.tracked.get(name, 0), other.tracked.get(name, 0)) for name in names]
-        return {
-            "lost": sorted(mine.keys() - theirs.keys())
-            + [f"{name}: {found} of {count}" for name, count, found in counts if found < count],
-            "doubled": sorted(theirs.keys() - mine.keys())
-            + [f"{name}: {found} of {count}" for name, count, found in counts if found > count],
-            "different": sorted(n for n in mine.keys() & theirs.keys() if mine[n] != theirs[n]),
-        }
+def outcome(checkout: Path, known: dict[str, int]) -> Outcome:
+    """Results, and what DVC knows of each stage; ``known`` is what MLflow has."""
+    lock = yaml.load((checkout / "dvc.lock").read_bytes(), yaml.CSafeLoader)
+    return Outcome(results(checkout) | lock["stages"], known)
 
 
 def done_twice(checkout: Path) -> list[str]:
@@ -152,7 +128,7 @@ def undisturbed(checkout: Path) -> Outcome:
     victim = Victim(checkout, "sweep")
     victim.start()
     assert victim.process.wait(_HANGS_AFTER) == 0, victim.said()
-    return Outcome.of(checkout, tracked_in(checkout))
+    return outcome(checkout, tracked_in(checkout))
 
 
 def run(folder: Path, served: Served, options: argparse.Namespace) -> Iterator[Tally]:
@@ -161,7 +137,8 @@ def run(folder: Path, served: Served, options: argparse.Namespace) -> Iterator[T
     made = prepare(folder / "made" / "a checkout", options.models, options.sets)
     shutil.copytree(made, folder / "undisturbed" / made.name, symlinks=True)
     whole = undisturbed(folder / "undisturbed" / made.name)
-    print(f"undisturbed: {len(whole.stages)} stages", flush=True)
+    stages = sum(isinstance(each, dict) for each in whole.found.values())
+    print(f"undisturbed: {stages} stages", flush=True)
     while tally.kills.total() < options.faults:
         checkout = folder / f"sweep {tally.studies}" / made.name
         shutil.copytree(made, checkout, symlinks=True)
@@ -169,7 +146,7 @@ def run(folder: Path, served: Served, options: argparse.Namespace) -> Iterator[T
         more = options.faults - tally.kills.total()
         if disturb(checkout, served, random, more, options.mean, tally):
             with closing(psycopg2.connect(served.team.postgres.address("mlflow"))) as database:
-                found = Outcome.of(checkout, tracked(database.cursor()))
+                found = outcome(checkout, tracked(database.cursor()))
             for kind, names in whole.differences(found).items():
                 tally.faults[kind] += names
             tally.faults["doubled"] += [f"{stage} ran twice" for stage in done_twice(checkout)]

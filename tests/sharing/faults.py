@@ -30,10 +30,9 @@ FAULTS = (
     "slow",
     "truncated",
     "wrong answer",
-    "wrong request",
 )
 """What may happen: the server fails or is busy; the connection is reset before or after the server
-has done its part; bytes are late, missing, or altered on the way back or there."""
+has done its part; bytes are late, missing, or altered on the way back."""
 
 _ERROR = "<Error><Code>{code}</Code><Message>drawn</Message></Error>"
 _HOP = {"connection", "transfer-encoding", "content-length", "keep-alive", "server", "date"}
@@ -49,33 +48,29 @@ class FaultyServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, upstream: str, share: float, seed: int, faults: tuple[str, ...]) -> None:
+    def __init__(self, upstream: str, share: float, seed: int) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.upstream = urlsplit(upstream).netloc
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
-        self.share, self.seed, self.faults = share, seed, faults
+        self.share, self.seed = share, seed
         self.happened: Counter[str] = Counter()
         self.requests = 0
         self._asked: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def draw(self, method: str, path: str, has_body: bool) -> tuple[str | None, Random]:
+    def draw(self, method: str, path: str) -> tuple[str | None, Random]:
         """What happens to a request, and what to draw the details from."""
         with self._lock:
             self.requests += 1
             name = f"{self.seed} {method} {path}"
             self._asked[name] += 1
             random = Random(f"{name} {self._asked[name]}")
-            possible = [
-                fault
-                for fault in self.faults
-                if (has_body or fault != "wrong request")
-                and (method != "HEAD" or fault not in ("truncated", "wrong answer"))
-            ]
-            hit = possible and random.random() < self.share
-            fault = random.choice(possible) if hit else None
-            if fault:
-                self.happened[fault] += 1
+            if random.random() >= self.share:
+                return None, random
+            of_answers = ("truncated", "wrong answer")
+            possible = [each for each in FAULTS if method != "HEAD" or each not in of_answers]
+            fault = random.choice(possible)
+            self.happened[fault] += 1
             return fault, random
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -89,8 +84,8 @@ class _Handler(Quiet):
     protocol_version = "HTTP/1.1"
 
     def _pass(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        fault, random = self.server.draw(self.command, self.path, bool(body))
+        body = self.body()
+        fault, random = self.server.draw(self.command, self.path)
         if fault in ("500", "503"):
             code, status = ("InternalError", 500) if fault == "500" else ("SlowDown", 503)
             self._answer(status, [], _ERROR.format(code=code).encode(), None, random)
@@ -98,8 +93,6 @@ class _Handler(Quiet):
         if fault == "reset before":
             self._reset()
             return
-        if fault == "wrong request":
-            body = _altered(body, random)
         status, headers, answer = self._ask(body)
         if fault == "reset after":
             self._reset()
@@ -158,16 +151,13 @@ def _altered(content: bytes, random: Random) -> bytes:
 
 
 @contextlib.contextmanager
-def faulty(
-    upstream: str, share: float, seed: int = 0, faults: tuple[str, ...] = FAULTS
-) -> Iterator[FaultyServer]:
+def faulty(upstream: str, share: float, seed: int) -> Iterator[FaultyServer]:
     """Run the proxy.
 
     Args:
         upstream: URL of the server.
         share: Of requests to which something happens, 0 to 1.
         seed: Decides what happens to which.
-        faults: Those that may happen.
     """
-    with serving_in_a_thread(FaultyServer(upstream, share, seed, faults)) as server:
+    with serving_in_a_thread(FaultyServer(upstream, share, seed)) as server:
         yield server
