@@ -13,10 +13,10 @@ from pipeline.config.expand import expand
 from pipeline.config.params_file import params_text, read_params
 from pipeline.config.study_files import find_study
 from pipeline.data.codec import read_dataset
-from pipeline.stages import base, suite, train
+from pipeline.stages import train
 from pipeline.stages.common import Stage
 from tests.conftest import edited, shrink
-from tests.stages.made import make_data
+from tests.stages.made import make_base, make_data
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +27,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     params = expand(study)
     (root / "params.yaml").write_text(params_text(study))
     (root / "dvc.yaml").write_text("")
-    make_data(root, params)
-    suite.main(Stage("suite", root, params))
-    base.main(Stage("base", root, params), "nano")
+    make_base(root, params)
     train.main(Stage("train", root, params), "nano-base")
     return root
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+
+from pipeline.train.update import Updater
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -15,3 +18,16 @@ def own_signals() -> Iterator[None]:
     yield
     for number, handler in kept.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def updates(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows by one with each update of a model."""
+    taken, update = list[int](), Updater.update
+
+    def counted(*given: Any) -> Any:
+        taken.append(1)
+        return update(*given)
+
+    monkeypatch.setattr(Updater, "update", counted)
+    return taken

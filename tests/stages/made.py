@@ -29,6 +29,13 @@ def make_data(root: Path, params: Params) -> None:
         dataset.main(Stage("dataset", root, params), key)
 
 
+def make_base(root: Path, params: Params, model: str = "nano") -> None:
+    """Run the stages up to the suite and a base model."""
+    make_data(root, params)
+    suite.main(Stage("suite", root, params))
+    base.main(Stage("base", root, params), model)
+
+
 def run_everything(root: Path, params: Params) -> None:
     """Run every stage, from the data to the report."""
     run_cells(root, params, "nano")
@@ -37,10 +44,8 @@ def run_everything(root: Path, params: Params) -> None:
 
 def run_cells(root: Path, params: Params, model: str) -> None:
     """Run every stage but the report, of a study with one base model."""
-    make_data(root, params)
-    suite.main(Stage("suite", root, params))
+    make_base(root, params, model)
     audit.main(Stage("audit", root, params))
-    base.main(Stage("base", root, params), model)
     for key in params.cells:
         train.main(Stage("train", root, params), key)
         evaluate.main(Stage("evaluate", root, params), key)

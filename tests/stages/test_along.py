@@ -18,12 +18,10 @@ from pipeline.evaluate.records import Evaluation
 from pipeline.evaluate.runner import Asked, Asking, evaluate
 from pipeline.formats.files import folder_digests, remove
 from pipeline.model.manifest import Manifest
-from pipeline.stages import base, train
 from pipeline.stages import evaluate as evaluation
-from pipeline.stages import suite as suite_stage
+from pipeline.stages import train
 from pipeline.stages.common import Stage
-from pipeline.train.update import Updater
-from tests.stages.made import make_data
+from tests.stages.made import make_base
 from tests.stages.small import small_study
 
 KEY, COLUMN, MOST = "nano-hi", "hi_tom_orders_0_2", 6
@@ -36,9 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
     study = small_study(root / "study")
     study["evaluate"] |= {"at": "all", "each_step": MOST}
     stage = staged("suite", root / "root", study, 6)
-    make_data(stage.root, stage.params)
-    suite_stage.main(stage)
-    base.main(Stage("base", stage.root, stage.params), "nano")
+    make_base(stage.root, stage.params)
     return stage.root, study
 
 
@@ -47,10 +43,11 @@ def staged(name: str, root: Path, study: dict[str, Any], steps: int) -> Stage:
     return Stage(name, root, expand(Study.model_validate(changed)))
 
 
-def left(root: Path) -> tuple[dict[str, str], str]:
-    """The digests of the weights, and the manifest."""
-    manifest = (root / "runs" / "mini" / KEY / "train" / "checkpoints.json").read_text()
-    return folder_digests(root / "weights" / "mini" / KEY), manifest
+def left(root: Path) -> tuple[dict[str, str], list[str]]:
+    """The digests of the weights, and the curve with the checkpoints."""
+    folder = root / "runs" / "mini" / KEY / "train"
+    texts = [(folder / name).read_text() for name in ("metrics.jsonl", "checkpoints.json")]
+    return folder_digests(root / "weights" / "mini" / KEY), texts
 
 
 def test_every_saved_step_is_asked_what_the_whole_suite_asks(
@@ -80,20 +77,18 @@ def test_every_saved_step_is_asked_what_the_whole_suite_asks(
 
 
 def test_a_longer_run_keeps_what_a_whole_one_does(
-    made: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: tuple[Path, dict[str, Any]], tmp_path: Path, updates: list[int]
 ) -> None:
-    taken, update = [], Updater.update
-    monkeypatch.setattr(Updater, "update", lambda *given: (taken.append(1), update(*given))[1])
     whole, longer, lost = (Path(shutil.copytree(made[0], tmp_path / name)) for name in "abc")
     train.main(staged("train", whole, made[1], 6), KEY)
     for root in (longer, lost):
         train.main(staged("train", root, made[1], 3), KEY)
     for folder in lost.glob("work/*/kept/step-000002"):
         remove(folder)
-    for root, updates in ((longer, 3), (lost, 6)):
-        del taken[:]
+    for root, count in ((longer, 3), (lost, 6)):
+        del updates[:]
         train.main(staged("train", root, made[1], 6), KEY)
-        assert len(taken) == updates
+        assert len(updates) == count
         assert left(root) == left(whole)
 
 

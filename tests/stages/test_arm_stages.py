@@ -15,12 +15,12 @@ from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
 from pipeline.data.codec import read_dataset, write_dataset
 from pipeline.formats.files import read_lines
-from pipeline.stages import base, evaluate, suite, train
+from pipeline.stages import evaluate, train
 from pipeline.stages.common import Stage
 from pipeline.stages.training import say_left_out
 from pipeline.train.data import CellRows, TokenisedRow, TokenisedRows, imitable
 from tests.conftest import PROJECT, edited, shrink
-from tests.stages.made import make_data
+from tests.stages.made import make_base
 
 ARMS = {
     "grpo": {"algorithm": "grpo"},
@@ -41,9 +41,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
         del study["grid"]["algorithms"]
         study["grid"]["arms"] = ARMS
     params = expand(find_study(root, "mini"))
-    make_data(root, params)
-    suite.main(Stage("suite", root, params))
-    base.main(Stage("base", root, params), "nano")
+    make_base(root, params)
     return Stage("train", root, params)
 
 

@@ -28,10 +28,10 @@ from pipeline.evaluate.runner import Asked, Asking
 from pipeline.evaluate.runner import evaluate as run_model
 from pipeline.evaluate.samples import first_samples
 from pipeline.formats.files import folder_digests, read_lines
-from pipeline.stages import base, evaluate, judge, suite, train
+from pipeline.stages import evaluate, judge, train
 from pipeline.stages.common import Stage
 from tests.conftest import edited, shrink
-from tests.stages.made import make_data
+from tests.stages.made import make_base
 
 KEY = "nano-base"
 
@@ -42,9 +42,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("a checkout")
     shrink(root)
     stage = stage_of(root)
-    make_data(root, stage.params)
-    suite.main(stage)
-    base.main(stage, "nano")
+    make_base(root, stage.params)
     train.main(Stage("train", root, stage.params), KEY)
     return root
 

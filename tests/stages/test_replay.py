@@ -12,10 +12,10 @@ from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
-from pipeline.stages import base, evaluate, judge, suite, train
+from pipeline.stages import base, evaluate, judge, train
 from pipeline.stages.common import Stage
 from tests.conftest import edited, shrink
-from tests.stages.made import make_data
+from tests.stages.made import make_base
 
 CELL, AGAIN = "nano-base", "again-base"
 ANSWERS = Path("recorded") / "nano.jsonl"
@@ -37,9 +37,7 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Params, pd
         study["evaluate"]["think"] = False
     params = expand(find_study(root, "mini"))
     assert params.base["again"].inputs == str(ANSWERS), "DVC follows the file"
-    make_data(root, params)
-    suite.main(Stage("suite", root, params))
-    base.main(Stage("base", root, params), "nano")
+    make_base(root, params)
     run(root, params, CELL)
     folder = root / "runs" / "mini" / CELL / "evaluate"
     return root, params, pd.read_parquet(folder / "responses.parquet")
