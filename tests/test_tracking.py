@@ -18,7 +18,6 @@ from mlflow.entities import Run
 
 from pipeline.base.errors import UserError
 from pipeline.base.home import home_of
-from pipeline.base.ports import free_ports
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.params_file import params_text
@@ -178,23 +177,6 @@ def evaluated(root: Path, params: Params) -> None:
     tasks = dict.fromkeys(params.suite.columns, scores(0.5))
     found = Evaluation(engine="hf", prompt="compact", libraries={}, tasks=tasks)
     found.write(root / "runs" / "mini" / KEY / "evaluate" / "metrics.json")
-
-
-def test_an_outage_stops_no_stage(
-    root: Path,
-    params: Params,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    with monkeypatch.context() as outage:
-        outage.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{free_ports(1)[0]}")
-        with followed(Stage("evaluate", root, params).of(KEY), patience=0):
-            evaluated(root, params)
-    said = capfd.readouterr().err
-    assert "MLflow is not told of evaluate@nano-hi" in said and "tomrl sync" in said
-    assert complete(params, root) == [KEY] and complete(params, root) == []
-    (run,) = runs(prepare(root), "cell")
-    assert run.info.status == "FINISHED" and "evaluate/hi_tom_order_3/accuracy" in run.data.metrics
 
 
 def test_a_short_stage_is_told_of_by_the_next_sender(root: Path, params: Params) -> None:

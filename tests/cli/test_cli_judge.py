@@ -12,9 +12,6 @@ import pandas as pd
 import pytest
 
 from pipeline.base.errors import UserError
-from pipeline.judge.items import items_of
-from pipeline.judge.used import Used
-from pipeline.tasks.example import Example
 from tests.said import tomrl
 
 STORY = (
@@ -212,12 +209,3 @@ def test_claims_of_every_response(tmp_path: Path) -> None:
         "start": 0,
         "end": 36,
     }
-
-
-def test_what_came_of_edited_reasoning_counts_for_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    question = Example("hi_tom", "hi_tom", STORY, QUESTION, "red_box", order=1)
-    tried = Used(untried="asked of this cell alone")
-    answered = {"hi_tom": (items_of([(question, str(ROW["model_answer"]))]), tried)}
-    monkeypatch.setattr("pipeline.cli.judge.answers_by_task", lambda *_: answered)
-    found = json.loads(tomrl("judge", "mini/nano", "--json"))["hi_tom"]
-    assert found["evidence"]["reasoning"]["untried"] == tried.untried

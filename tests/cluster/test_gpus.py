@@ -17,8 +17,7 @@ from pipeline.base.errors import UserError
 from pipeline.engine.device import own_gpu
 from pipeline.ops.cluster.client import Address, check_room, connect
 from pipeline.ops.cluster.gpus import leased, visible
-from pipeline.ops.cluster.run import run_job
-from tests.cluster.conftest import CPUS, Heard, MakeJob
+from tests.cluster.conftest import CPUS, MakeJob
 from tests.gpus import path_with_gpus
 
 
@@ -95,19 +94,6 @@ def test_a_child_that_inherits_a_lease_holds_it_on() -> None:
     os.kill(child, 9)
     with leased(4, 4, os.environ, print) as free:
         assert len(free.devices) == 4
-
-
-def test_a_private_head_offers_what_it_was_given(
-    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TOMRL_ENGINE_PYTHON", sys.executable)
-    heard = Heard()
-    program = 'import os; print("shown", os.environ["CUDA_VISIBLE_DEVICES"])'
-    job = make_job(program, gpus=2)
-    with leased(1, 1, os.environ, print):
-        outcome = run_job(job, on_line=heard.lines.append)
-    assert outcome.status == "succeeded", outcome.message
-    assert "shown 1,2" in heard.lines
 
 
 def test_too_few_processors_are_refused_with_numbers(head: Address, make_job: MakeJob) -> None:

@@ -17,6 +17,7 @@ import pytest
 from pipeline.base.errors import TransientError, UserError
 from pipeline.ops.cluster import client, follow
 from pipeline.ops.cluster.client import Address, Client
+from pipeline.ops.cluster.gpus import leased
 from pipeline.ops.cluster.head import LONGEST_FOLDER
 from pipeline.ops.cluster.job import Job
 from pipeline.ops.cluster.keeper import lock_folder, remove_abandoned
@@ -165,6 +166,7 @@ def test_a_private_head_is_taken_down_after_the_job(
         import os, subprocess, sys, ray
         print("folder", os.getcwd())
         print("step", sys.executable)
+        print("step", os.environ["CUDA_VISIBLE_DEVICES"])
         # A daemon that leaves its session and its parent.
         subprocess.Popen(["sh", "-c", "setsid sleep 600 & "])
         ray.init()
@@ -172,11 +174,12 @@ def test_a_private_head_is_taken_down_after_the_job(
         """,
         gpus=3,
     )
-    outcome = heard.run(job)
+    with leased(1, 1, os.environ, print):  # as another job of this machine does
+        outcome = heard.run(job)
     assert outcome.status == "succeeded", outcome.message
-    executable, resources = heard.saying("step")
+    executable, shown, resources = heard.saying("step")
     assert Path(executable.removeprefix("step ")).parent == Path(sys.executable).parent
-    assert resources == "step 3.0 127.0.0.2"
+    assert (shown, resources) == ("step 1,2,3", "step 3.0 127.0.0.2")
     folder = _head_folder(Path(heard.saying("folder")[0].split()[1]))
     assert (_processes_of(folder), folder.exists()) == ([], False)
 

@@ -27,23 +27,6 @@ from tests.alive import until
 from tests.engines.conftest import kill
 from tests.raylets import FLAGS, alive, python_without_blanks
 
-_FILL = """
-import sys, time, numpy, ray
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
-
-@ray.remote(num_cpus=0)
-class Holder:
-    def fill(self):
-        self.kept = [ray.put(numpy.ones(4 * 2**20)) for _ in range(8)]  # 256 MiB
-
-ray.init(address=sys.argv[1], log_to_driver=False)
-places = [On(node["NodeID"], soft=False) for node in ray.nodes() if node["Alive"]]
-holders = [Holder.options(scheduling_strategy=place).remote() for place in places]
-ray.get([holder.fill.remote() for holder in holders])
-print("full", flush=True)
-time.sleep(3600)
-"""
-
 HEAD, FIRST, SECOND, THIRD = (f"127.0.0.{n}" for n in (2, 3, 4, 5))
 
 
@@ -107,21 +90,6 @@ class Nodes:
         cpus = HELPER_CPUS + RANK_CPUS * gpus
         head = f"--address={HEAD}:{self.port}"
         self._start(address, head, f"--num-cpus={cpus}", f"--num-gpus={gpus}")
-
-    @contextmanager
-    def filled(self) -> Iterator[None]:
-        """Keep more objects on each node than its object store holds."""
-        command = [str(self._python), "-c", _FILL, f"{HEAD}:{self.port}"]
-        with subprocess.Popen(
-            command, env=self._environment, stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout is not None
-            assert "full\n" in process.stdout
-            try:
-                yield
-            finally:
-                assert process.poll() is None, "it kept them to the end"
-                process.kill()
 
     def kill(self, address: str) -> None:
         """Let a node go at once, with all its workers."""

@@ -84,13 +84,3 @@ def test_a_node_that_is_slow_is_waited_for(nodes: Nodes, spread: Path, start: St
     assert command.wait() == 0, command.output
     assert_whole(spread)
     assert "cluster: attempt" not in command.output
-
-
-def test_training_goes_on_beside_full_object_stores(
-    nodes: Nodes, spread: Path, start: Start
-) -> None:
-    """Ray writes what does not fit to the disk."""
-    with nodes.filled():
-        command = start(spread, *STAGE, **nodes.variables)
-        assert command.wait() == 0, command.output
-    assert_whole(spread)
