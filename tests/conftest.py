@@ -22,6 +22,7 @@ import pytest
 import yaml
 
 from pipeline.base.locks import locked
+from pipeline.ops.driver.checkout import use_study
 from pipeline.ops.mirror.database import ensure
 from pipeline.ops.mirror.server import EXPERIMENT
 
@@ -244,8 +245,7 @@ def prepare(folder: Path) -> Path:
     """Make a checkout whose default study takes seconds per stage."""
     checkout = copy_checkout(folder)
     shrink(checkout)
-    used = type_command(checkout, folder.parent, "tomrl", "study", "use", "mini")
-    assert used.returncode == 0, used.stderr
+    use_study(checkout, "mini")
     return checkout
 
 

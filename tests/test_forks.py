@@ -14,6 +14,7 @@ import pytest
 
 from flows.driver.causes import cause
 from flows.driver.commands import Commands
+from pipeline.ops.driver.checkout import use_study
 from tests.alive import until
 from tests.conftest import PROJECT, copy_checkout, type_command
 
@@ -23,8 +24,7 @@ REPRO = ["repro", "--single-item", "code"]
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     checkout = copy_checkout(tmp_path / "a folder with spaces")
-    used = type_command(checkout, tmp_path, "tomrl", "study", "use", "mini")
-    assert used.returncode == 0, used.stderr
+    use_study(checkout, "mini")
     return checkout
 
 

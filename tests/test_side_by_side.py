@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.ops.driver.checkout import use_study
 from tests.conftest import edited, environment, type_command
 
 pytestmark = pytest.mark.chain
@@ -21,8 +22,7 @@ def seeded(reproduced: Path, tmp_path: Path) -> Path:
     shutil.copytree(reproduced, target, symlinks=True)
     with edited(target / "studies" / "mini.yaml") as study:
         study["grid"]["seeds"] = [0, 1, 2]
-    used = type_command(target, tmp_path, "tomrl", "study", "use", "mini")
-    assert used.returncode == 0, used.stderr
+    use_study(target, "mini")
     return target
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import runpy
 import shutil
 import signal
 import sys
@@ -22,18 +23,11 @@ from pathlib import Path
 from random import Random
 
 from pipeline.ops.driver.checkout import ask_dvc
-from pipeline.stages import common, expand, expanded
 from tests.chaos.study import Outcome, leftovers, prepare
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate"}
 _COME_AGAIN = 0.8  # of the operations of one run, at least, in the next
-_READS: dict[str, expanded.Reader] = {
-    **dict.fromkeys(("code", "expand"), expand.written),
-    **dict.fromkeys(("train", "evaluate", "judge"), expanded.of_cell),
-    "report": expanded.everything,
-}
-"""From where the stages take their parameters, but for those that read what all cells share."""
 _MADE = (
     "code",
     "params",
@@ -144,12 +138,12 @@ def _be_stage(
         report = os.open(seen, os.O_WRONLY)
         os.chdir(checkout)
         name, *key = stage.split("@")
-        body: Callable[..., None] = importlib.import_module(f"pipeline.stages.{name}").main
-        sys.argv = [name, *key]
+        module, sys.argv = f"pipeline.stages.{name}", [name, *key]
         watch = Watch(f"{Path.cwd()}/", kill_before)
         sys.addaudithook(watch)
         handicap()
-        common.run(name, body, _READS.get(name, expanded.shared))
+        sys.modules.pop(module, None)
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
         os.write(report, "\n".join(watch.seen).encode())
         status = 0
     except SystemExit as error:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import copy_checkout, edited, shrink, type_command
+from pipeline.ops.driver.checkout import use_study
+from tests.conftest import copy_checkout, edited, shrink
 
 _SAME_BYTES = ("code", "data", "runs", "reports", "weights")
 
@@ -20,8 +21,7 @@ def prepare(folder: Path) -> Path:
     shrink(checkout, steps=8)
     with edited(checkout / "studies" / "mini.yaml") as study:
         study["base"]["models"]["nano"]["warm_start"]["steps"] = 120
-    used = type_command(checkout, folder.parent, "tomrl", "study", "use", "mini")
-    assert used.returncode == 0, used.stderr
+    use_study(checkout, "mini")
     return checkout
 
 

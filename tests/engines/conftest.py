@@ -15,6 +15,7 @@ import pytest
 
 from pipeline.base.errors import UserError
 from pipeline.ops.cluster.head import engine_python
+from pipeline.ops.driver.checkout import use_study
 from pipeline.ops.verl.checkpoints import whole_steps
 from pipeline.ops.verl.layout import State
 from tests.conftest import (
@@ -105,12 +106,10 @@ def _make_study(folder: Path) -> None:
         warm_start = content["base"]["models"]["nano"]["warm_start"]
         warm_start |= {"steps": 150, "batch": 16, "stories": 2000}
         content["evaluate"] |= {"max_new_tokens": 24, "at": "all", "each_step": 4}
-    for command in (
-        ("tomrl", "study", "use", "mini"),
-        ("dvc", "repro", "base@nano", "dataset@hi", "suite"),
-    ):
-        done = type_command(checkout, checkout.parent, *command)
-        assert done.returncode == 0, done.stdout + done.stderr
+    use_study(checkout, "mini")
+    repro = ("dvc", "repro", "base@nano", "dataset@hi", "suite")
+    done = type_command(checkout, checkout.parent, *repro)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from torch.distributed.tensor import DTensor  # noqa: F401 - what shards are mad
 
 from pipeline.formats.files import read_json, read_lines
 from pipeline.model.weights import load_model
+from pipeline.ops.driver.checkout import use_study
 from tests.conftest import edited, type_command
 from tests.engines.conftest import (
     GRPO,
@@ -131,8 +132,7 @@ def test_right_completions_alone_are_imitated(checkout: Path) -> None:
     with edited(checkout / "studies/mini.yaml") as content:
         content["grid"]["arms"]["grpo"] = {"algorithm": "rft", "learning_rate": 0.01}
         content["train"]["reward"] = "random"
-    using = type_command(checkout, checkout.parent, "tomrl", "study", "use", "mini")
-    assert using.returncode == 0, using.stderr
+    use_study(checkout, "mini")
     expand(checkout)
     done = type_command(checkout, checkout.parent, "python", "-m", "pipeline.stages.train", GRPO)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -20,6 +20,7 @@ from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.runner import Asking, prompts_of
 from pipeline.formats.files import read_lines
 from pipeline.judge.recorded import read_suite
+from pipeline.ops.driver.checkout import use_study
 from tests.conftest import PROJECT, edited, type_command
 from tests.engines.test_environment import PACKAGE, evaluated, exported, rolled_out, scored
 from tests.engines.test_served import running, shown
@@ -42,9 +43,9 @@ def known(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         study["base"]["models"], study["grid"]["models"] = {"known": model}, ["known"]
         study["acquire"]["hi_tom_style"]["test"] = 12
         study["evaluate"]["max_new_tokens"] = study["train"]["max_new_tokens"] = 80
-    for command in (("tomrl", "study", "use", "mini"), ("dvc", "repro", f"judge@{CELL}")):
-        done = type_command(checkout, checkout.parent, *command)
-        assert done.returncode == 0, done.stdout + done.stderr
+    use_study(checkout, "mini")
+    done = type_command(checkout, checkout.parent, "dvc", "repro", f"judge@{CELL}")
+    assert done.returncode == 0, done.stdout + done.stderr
     return checkout
 
 
