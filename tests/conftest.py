@@ -173,6 +173,18 @@ def type_command(
     )
 
 
+def ended_well(checkout: Path, *command: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that must end well in a checkout; its user is at home in the folder above."""
+    done = type_command(checkout, checkout.parent, *command, **extra)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done
+
+
+def expand(checkout: Path) -> None:
+    """Have the stages see what ``params.yaml`` says."""
+    ended_well(checkout, "python", "-m", "pipeline.stages.expand")
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A scratch checkout in a path with spaces."""
@@ -281,7 +293,6 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     def make(folder: Path) -> None:
         checkout = prepare(folder)
-        made = type_command(checkout, folder.parent, sys.executable, "-c", _REPRODUCE)
-        assert made.returncode == 0, made.stdout + made.stderr
+        ended_well(checkout, sys.executable, "-c", _REPRODUCE)
 
     return made_once(tmp_path_factory, "reproduced", make)

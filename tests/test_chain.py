@@ -18,7 +18,7 @@ from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from pipeline.formats.files import folder_digests
 from tests.chaos.study import leftovers, results
-from tests.conftest import edited, environment, prepare, type_command
+from tests.conftest import edited, ended_well, environment, expand, prepare, type_command
 
 pytestmark = pytest.mark.chain
 DETERMINISTIC = ("data", "runs")
@@ -40,14 +40,12 @@ def checkout(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 def flown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Another checkout on which ``tomrl run`` has run, with no server set up beforehand."""
     checkout = prepare(tmp_path_factory.mktemp("two") / "clone")
-    done = type_command(checkout, checkout.parent, "tomrl", "run", "mini")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = ended_well(checkout, "tomrl", "run", "mini")
     return checkout, done.stdout + done.stderr
 
 
 def test_a_second_repro_runs_nothing(checkout: Path) -> None:
-    again = type_command(checkout, checkout.parent, "dvc", "repro")
-    assert again.returncode == 0
+    again = ended_well(checkout, "dvc", "repro")
     assert "Data and pipelines are up to date." in again.stdout
     assert "Running stage" not in again.stdout
 
@@ -67,9 +65,7 @@ def test_logs_hold_no_bars_and_no_migrations(flown: tuple[Path, str]) -> None:
 @pytest.fixture(scope="module")
 def reported(checkout: Path) -> str:
     """What ``tomrl report`` prints on a narrow screen."""
-    shown = type_command(checkout, checkout.parent, "tomrl", "report", COLUMNS="80")
-    assert shown.returncode == 0, shown.stderr
-    return shown.stdout
+    return ended_well(checkout, "tomrl", "report", COLUMNS="80").stdout
 
 
 def test_a_cell_is_judged_by_its_name(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,8 +117,7 @@ def test_two_cells_are_compared_question_by_question(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cells = ("nano-base", "mini/nano-hi")
-    shown = type_command(checkout, checkout.parent, "tomrl", "compare", *cells, COLUMNS="100")
-    assert shown.returncode == 0, shown.stderr
+    shown = ended_well(checkout, "tomrl", "compare", *cells, COLUMNS="100")
     assert "A: mini/nano-base, B: mini/nano-hi" in shown.stdout
     monkeypatch.chdir(checkout)
     said = CliRunner().invoke(app, ["compare", *cells, "--json"])
@@ -164,8 +159,7 @@ def test_a_run_with_nothing_to_do_says_so(flown: tuple[Path, str]) -> None:
     checkout, first = flown
     assert "Running stage" in first
     (checkout / ".dvc" / "tmp" / "rwlock").write_text('{"write": {"a')
-    again = type_command(checkout, checkout.parent, "tomrl", "run")
-    assert again.returncode == 0
+    again = ended_well(checkout, "tomrl", "run")
     assert "up to date: nothing to run" in again.stdout + again.stderr
 
 
@@ -175,8 +169,7 @@ def test_editing_one_cell_reruns_one_cell(flown: tuple[Path, str]) -> None:
     try:
         with edited(checkout / "params.yaml") as content:
             content["cells"]["nano-hi"]["train"] = {"learning_rate": 0.0002}
-        made = type_command(checkout, checkout.parent, "dvc", "repro", "expand")
-        assert made.returncode == 0, made.stderr
+        ended_well(checkout, "dvc", "repro", "expand")
         status = type_command(checkout, checkout.parent, "dvc", "status", "--json")
         assert set(json.loads(status.stdout)) == {"train@nano-hi", "report"}
     finally:
@@ -193,8 +186,7 @@ def test_a_missing_checkpoint_names_the_repair(flown: tuple[Path, str]) -> None:
     done = type_command(checkout, checkout.parent, *ask)
     assert done.returncode == 2
     assert f"is not in {weights}. Restore it: dvc checkout train@nano-hi" in done.stderr
-    mended = type_command(checkout, checkout.parent, "dvc", "checkout", "train@nano-hi")
-    assert mended.returncode == 0, mended.stderr
+    ended_well(checkout, "dvc", "checkout", "train@nano-hi")
     assert folder_digests(weights) == before
 
 
@@ -213,8 +205,7 @@ def test_an_altered_checkpoint_is_made_again(flown: tuple[Path, str]) -> None:
     assert done.returncode == 2
     again = "dvc repro --single-item --force train@nano-hi"
     assert "is altered" in done.stderr and f"make it again: {again}" in done.stderr
-    mended = type_command(checkout, checkout.parent, *again.split())
-    assert mended.returncode == 0, mended.stderr
+    ended_well(checkout, *again.split())
     assert folder_digests(weights) == before
 
 
@@ -233,8 +224,7 @@ def test_sigterm_inside_a_long_step_saves_and_ends_within_10_seconds(
             "validate_every": 50,
             "save_every": 50,
         }
-    expanded = ("python", "-m", "pipeline.stages.expand")
-    assert type_command(checkout, checkout.parent, *expanded).returncode == 0
+    expand(checkout)
     states = set((checkout / "work").glob("*/state/step-*"))
     command = [sys.executable, "-m", "pipeline.stages.train", "nano-hi"]
     process = subprocess.Popen(
@@ -262,5 +252,5 @@ def test_sigterm_inside_a_long_step_saves_and_ends_within_10_seconds(
     finally:
         process.kill()
         (checkout / "params.yaml").write_text(params)
-        assert type_command(checkout, checkout.parent, *expanded).returncode == 0
+        expand(checkout)
     assert leftovers(checkout) == [] and contents(checkout) == before

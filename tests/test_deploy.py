@@ -44,7 +44,7 @@ from pipeline.base.git import checked_out
 from pipeline.cli.app import app
 from pipeline.config.study_files import study_files
 from tests.alive import Found, until
-from tests.conftest import PROJECT, commit, copy_checkout, edited, type_command
+from tests.conftest import PROJECT, commit, copy_checkout, edited, ended_well
 from tests.prefect_server import own_server
 from tests.serving import Quiet, serving
 
@@ -163,9 +163,7 @@ def test_it_may_be_run_again(
     (late,) = client.read_automations_by_name("tomrl: late checks")
     altered = automations()[-1].model_copy(update={"description": "", "enabled": False})
     client.update_automation(late.id, altered)
-    command = ("prefect", "--no-prompt", "deploy", "--all")
-    plain = type_command(checkout, checkout.parent, *command)
-    assert plain.returncode == 0, plain.stdout + plain.stderr
+    ended_well(checkout, "prefect", "--no-prompt", "deploy", "--all")
     monkeypatch.chdir(checkout)
     again = CliRunner().invoke(app, ["deploy"], env={"COLUMNS": "200"})
     assert again.exit_code == 0, again.output

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import type_command
+from tests.conftest import ended_well
 
 pytestmark = pytest.mark.chain
 LENGTH = "cells.nano-hi.evaluate.max_new_tokens"
@@ -30,9 +30,7 @@ def clone(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def dvc(clone: Path, *command: str) -> str:
-    done = type_command(clone, clone.parent, *command)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return ended_well(clone, *command).stdout
 
 
 def experiments(clone: Path) -> dict[str, dict[str, object]]:

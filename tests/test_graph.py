@@ -14,7 +14,7 @@ from dvc.repo import Repo
 
 from flows.driver.graph import Graph
 from pipeline.base.closure import CARRIERS, closure
-from tests.conftest import commit, edited, environment, type_command
+from tests.conftest import commit, edited, ended_well, environment
 
 pytestmark = pytest.mark.chain
 CELLS = ("nano-base", "nano-hi")
@@ -81,8 +81,7 @@ def copied(reproduced: Path, folder: Path) -> Path:
 def would_run(clone: Path) -> set[str]:
     """The stages that ``dvc repro`` would start with, once code and parameters are expanded."""
     for stage in ("code", "expand"):
-        made = type_command(clone, clone.parent, "python", "-m", f"pipeline.stages.{stage}")
-        assert made.returncode == 0, made.stderr
+        ended_well(clone, "python", "-m", f"pipeline.stages.{stage}")
     with Repo(str(clone)) as repo:
         return {name.rpartition(":")[2] for name in repo.status()} - {"code", "expand"}
 
@@ -115,8 +114,7 @@ def test_a_seed_reruns_its_cell(clone: Path) -> None:
 def test_another_benchmarks_rules_change_no_data_and_rerun_no_cell(clone: Path) -> None:
     edit = ("pipeline/tasks/opentom_rules.py", "\n\ndef ", "\n\n_UNUSED = 1\n\n\ndef ")
     change(clone, edit)
-    done = type_command(clone, clone.parent, "dvc", "repro")
-    assert done.returncode == 0, done.stderr
+    done = ended_well(clone, "dvc", "repro")
     ran = set(re.findall(r"Running stage '(.*)'", done.stdout))
     assert ran == {"code", "expand", "report", *DATA}
 
@@ -196,7 +194,6 @@ def known_by_data(checkout: Path) -> set[str]:
 def test_a_dry_run_works_in_a_fresh_clone(clone: Path, tmp_path: Path) -> None:
     fresh = tmp_path / "fresh"
     commit(clone)
-    assert type_command(clone, tmp_path, "git", "clone", "-q", ".", str(fresh)).returncode == 0
-    shown = type_command(fresh, tmp_path, "dvc", "repro", "--dry", "--allow-missing")
-    assert shown.returncode == 0, shown.stderr
+    ended_well(clone, "git", "clone", "-q", ".", str(fresh))
+    shown = ended_well(fresh, "dvc", "repro", "--dry", "--allow-missing")
     assert "failed to reproduce" not in shown.stdout + shown.stderr

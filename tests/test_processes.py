@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.base.processes import began, ending_with_this, lives
 from tests.alive import alive, until
-from tests.conftest import PROJECT, edited, environment, type_command
+from tests.conftest import PROJECT, edited, environment, expand, type_command
 
 STAGE = """
 import os, sys, time
@@ -177,8 +177,7 @@ def training(reproduced: Path, tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(checkout / "work", ignore_errors=True)  # of trainings that were interrupted
     with edited(checkout / "params.yaml") as content:
         content["cells"]["nano-hi"]["train"] = {"steps": 2000, "validate_every": 500}
-    expanded = ("python", "-m", "pipeline.stages.expand")
-    assert type_command(checkout, tmp_path, *expanded).returncode == 0
+    expand(checkout)
     yield checkout
     for process in alive(tmp_path):
         process.kill()

@@ -30,7 +30,7 @@ from pipeline.judge.recorded import read_suite
 from pipeline.model.chat import encode_prompt
 from pipeline.ops.mirror.server import EXPERIMENT
 from pipeline.ops.share.licences import licences
-from tests.conftest import PROJECT, type_command
+from tests.conftest import PROJECT, ended_well, type_command
 from tests.data.test_fresh import DRAWN
 from tests.model.receiving_hub import TOKEN, ReceivingHub
 from tests.pages import blocks
@@ -189,8 +189,7 @@ def test_an_environment_draws_what_the_project_does(study: Path) -> None:
     assert (drawn["task"], drawn["orders"]) == ("hi_tom_style_train", [0, 1, 2])
     lines.write_text(DRAWN.model_dump_json())
     command = (sys.executable, "-c", _DRAWS)
-    done = type_command(study, study.parent, *command, PYTHONPATH=str(study / "out"))
-    assert done.returncode == 0, done.stderr
+    done = ended_well(study, *command, PYTHONPATH=str(study / "out"))
     ids, modules = json.loads(done.stdout)
     assert ids == [example.id for example in islice(fresh([DRAWN], 3, 600), 60)]
     assert not [name for name in modules if name.partition(".")[0] == "pipeline"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.ops.driver.checkout import use_study
-from tests.conftest import edited, environment, type_command
+from tests.conftest import edited, ended_well, environment, type_command
 
 pytestmark = pytest.mark.chain
 
@@ -71,8 +71,7 @@ def test_cells_side_by_side_are_what_dvc_makes(
     assert metrics(seeded, "nano-hi-s0") != metrics(seeded, "nano-hi-s2")
 
     folder.unlink()
-    done = type_command(seeded, tmp_path, "tomrl", "run")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = ended_well(seeded, "tomrl", "run")
     assert "Task run 'nano-hi-s1'" in done.stderr
     assert "Running stage 'train@nano-hi-s1'" in first + done.stderr
     assert "Task run 'nano-hi-s0'" not in done.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PROJECT, copy_checkout, type_command
+from tests.conftest import PROJECT, copy_checkout, ended_well
 from tests.pages import blocks
 
 pytestmark = pytest.mark.chain
@@ -47,8 +47,7 @@ def test_every_step_of_the_tutorial_works(tmp_path: Path) -> None:
     assert "steps: 20" in text
     said = []
     for command in text.replace("steps: 20", "steps: 2").split("\0"):
-        done = type_command(checkout, tmp_path, "bash", "-ec", command, PYTHONPATH=str(checkout))
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        done = ended_well(checkout, "bash", "-ec", command, PYTHONPATH=str(checkout))
         said.append(done.stdout)
     verdict, trained, scored, _, brief = said
     assert "answers follow  rule (last mention)" in verdict

@@ -11,7 +11,7 @@ import psutil
 from pipeline.formats.files import folder_digests
 from pipeline.ops.cluster.client import Address, connect
 from tests.alive import until
-from tests.conftest import edited, environment, type_command
+from tests.conftest import edited, ended_well, environment, expand
 
 SECONDS = 300  # on a busy machine every start takes long
 CELL = "nano-hi"
@@ -24,8 +24,7 @@ def prepared(reproduced: Path, checkout: Path) -> Path:
     shutil.copytree(reproduced, checkout, symlinks=True)
     with edited(checkout / "params.yaml") as content:  # a busy machine sees a job begin, not end
         content["cells"][CELL]["train"] = {"steps": 100, "validate_every": 20}
-    expanded = type_command(checkout, checkout.parent, "python", "-m", "pipeline.stages.expand")
-    assert expanded.returncode == 0, expanded.stderr
+    expand(checkout)
     return checkout
 
 
@@ -53,8 +52,7 @@ def test_a_job_that_was_killed_goes_on_and_so_does_its_stage(
 ) -> None:
     """It takes a part of an accelerator, and leaves what the stage's own process would leave."""
     here = prepared(reproduced, tmp_path / "here")
-    done = type_command(here, tmp_path, *STAGE)
-    assert done.returncode == 0, done.stdout + done.stderr
+    ended_well(here, *STAGE)
     checkout = prepared(reproduced, tmp_path / "a folder with spaces")
     output = checkout.parent / "output"
 

@@ -22,10 +22,11 @@ from tests.conftest import (
     PROJECT,
     copy_checkout,
     edited,
+    ended_well,
     environment,
+    expand,
     made_once,
     shrink,
-    type_command,
 )
 from tests.engines.team import served
 from tests.gpus import path_with_gpus
@@ -108,8 +109,7 @@ def _make_study(folder: Path) -> None:
         content["evaluate"] |= {"max_new_tokens": 24, "at": "all", "each_step": 4}
     use_study(checkout, "mini")
     repro = ("dvc", "repro", "base@nano", "dataset@hi", "suite")
-    done = type_command(checkout, checkout.parent, *repro)
-    assert done.returncode == 0, done.stdout + done.stderr
+    ended_well(checkout, *repro)
 
 
 @pytest.fixture
@@ -130,12 +130,6 @@ def edit_params(checkout: Path, cell: str, **cluster: object) -> None:
         train = content["cells"][cell].setdefault("train", {})
         train.setdefault("cluster", {}).update(cluster)
     expand(checkout)
-
-
-def expand(checkout: Path) -> None:
-    """Have the stages see what ``params.yaml`` says."""
-    done = type_command(checkout, checkout.parent, "python", "-m", "pipeline.stages.expand")
-    assert done.returncode == 0, done.stderr
 
 
 class Command:

@@ -12,14 +12,13 @@ from torch.distributed.tensor import DTensor  # noqa: F401 - what shards are mad
 from pipeline.formats.files import read_json, read_lines
 from pipeline.model.weights import load_model
 from pipeline.ops.driver.checkout import use_study
-from tests.conftest import edited, type_command
+from tests.conftest import edited, ended_well, expand
 from tests.engines.conftest import (
     GRPO,
     SFT,
     SFT_STEPS,
     STEPS,
     Start,
-    expand,
     own_checkout,
     saved_steps,
 )
@@ -134,8 +133,7 @@ def test_right_completions_alone_are_imitated(checkout: Path) -> None:
         content["train"]["reward"] = "random"
     use_study(checkout, "mini")
     expand(checkout)
-    done = type_command(checkout, checkout.parent, "python", "-m", "pipeline.stages.train", GRPO)
-    assert done.returncode == 0, done.stdout + done.stderr
+    ended_well(checkout, "python", "-m", "pipeline.stages.train", GRPO)
     rows = read_lines(checkout / "runs/mini" / GRPO / "train/metrics.jsonl")
     assert [row["step"] for row in rows] == list(range(STEPS + 1))
     assert any(row["kept"] for row in rows[1:])

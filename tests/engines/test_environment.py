@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.formats.files import read_lines
 from pipeline.tasks import registry
-from tests.conftest import PROJECT, type_command
+from tests.conftest import PROJECT, ended_well, type_command
 from tests.made_answers import example_of, made_up
 from tests.serving import Quiet, serving
 
@@ -46,8 +46,7 @@ def rows(package: Path) -> list[dict[str, Any]]:
 
 def exported(checkout: Path, home: Path, *words: str) -> Path:
     target = home / words[0]
-    done = type_command(checkout, home, "tomrl", "export", *words, "--to", str(target))
-    assert done.returncode == 0, done.stderr
+    ended_well(checkout, "tomrl", "export", *words, "--to", str(target))
     return target
 
 

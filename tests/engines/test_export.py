@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import PROJECT, type_command
+from tests.conftest import PROJECT, ended_well
 from tests.engines.conftest import own_checkout
 
 TOOLS = PROJECT / ".venv-export" / "bin"
@@ -30,9 +30,7 @@ def engine() -> None:
 def answered(study: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout in which the base model has answered everything."""
     checkout = own_checkout(study, tmp_path_factory.mktemp("answered") / "a folder with spaces")
-    stages = (f"evaluate@{CELL}",)
-    done = type_command(checkout, checkout.parent, "dvc", "repro", *stages)
-    assert done.returncode == 0, done.stdout + done.stderr
+    ended_well(checkout, "dvc", "repro", f"evaluate@{CELL}")
     return checkout
 
 
@@ -45,10 +43,7 @@ def scores(answered: Path) -> Scores:
 
 
 def exported(checkout: Path, folder: Path) -> Path:
-    done = type_command(
-        checkout, folder.parent, "tomrl", "export", "inspect", CELL, "--to", str(folder)
-    )
-    assert done.returncode == 0, done.stderr
+    ended_well(checkout, "tomrl", "export", "inspect", CELL, "--to", str(folder))
     return folder
 
 

@@ -21,7 +21,7 @@ from pipeline.evaluate.runner import Asking, prompts_of
 from pipeline.formats.files import read_lines
 from pipeline.judge.recorded import read_suite
 from pipeline.ops.driver.checkout import use_study
-from tests.conftest import PROJECT, edited, type_command
+from tests.conftest import PROJECT, edited, ended_well
 from tests.engines.test_environment import PACKAGE, evaluated, exported, rolled_out, scored
 from tests.engines.test_served import running, shown
 
@@ -44,8 +44,7 @@ def known(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         study["acquire"]["hi_tom_style"]["test"] = 12
         study["evaluate"]["max_new_tokens"] = study["train"]["max_new_tokens"] = 80
     use_study(checkout, "mini")
-    done = type_command(checkout, checkout.parent, "dvc", "repro", f"judge@{CELL}")
-    assert done.returncode == 0, done.stdout + done.stderr
+    ended_well(checkout, "dvc", "repro", f"judge@{CELL}")
     return checkout
 
 

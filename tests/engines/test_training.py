@@ -25,7 +25,7 @@ from pipeline.train.accuracy import GreedyAccuracy
 from pipeline.train.data import load_rows
 from pipeline.train.drift import find_drift
 from pipeline.train.rollout import Judge
-from tests.conftest import type_command
+from tests.conftest import ended_well
 from tests.engines.conftest import (
     COLUMNS,
     GRPO,
@@ -63,8 +63,7 @@ def grpo(study: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, s
     """
     checkout = own_checkout(study, tmp_path_factory.mktemp("chain") / "a folder with spaces")
     command = ("dvc", "repro", f"train@{GRPO}")
-    done = type_command(checkout, checkout.parent, *command, **node_disk(checkout))
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = ended_well(checkout, *command, **node_disk(checkout))
     return checkout, done.stdout
 
 
@@ -90,8 +89,7 @@ def imitated(grpo: tuple[Path, str], start: Start) -> tuple[Path, str]:
     assert alive == [], "neither a process nor Ray's head"
     assert not list((checkout / "runs/mini" / SFT).glob("train/*"))
     repro = ("dvc", "repro", f"train@{SFT}")
-    again = type_command(checkout, checkout.parent, *repro, **node_disk(checkout))
-    assert again.returncode == 0, again.stdout + again.stderr
+    again = ended_well(checkout, *repro, **node_disk(checkout))
     return checkout, command.output + again.stdout
 
 
@@ -119,8 +117,7 @@ def _is_python(process: psutil.Process) -> bool:
 def whole(imitated: tuple[Path, str]) -> tuple[Path, str]:
     """The same checkout after ``tomrl run`` has run what was left, up to the report."""
     checkout = imitated[0]
-    done = type_command(checkout, checkout.parent, "tomrl", "run", "mini")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = ended_well(checkout, "tomrl", "run", "mini")
     return checkout, done.stdout + done.stderr
 
 

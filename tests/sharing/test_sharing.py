@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.formats.files import folder_digests
-from tests.conftest import commit, edited, type_command
+from tests.conftest import commit, edited, ended_well
 from tests.sharing.emulator import BUCKET, KEYS, emulator
 
 pytestmark = pytest.mark.chain
@@ -29,15 +29,14 @@ def test_a_fresh_clone_gets_checkpoints_and_trains_on(
     shutil.copytree(reproduced, home, symlinks=True)
 
     def typed(folder: Path, *command: str) -> str:
-        done = type_command(folder, tmp_path, *command, **shared)
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = ended_well(folder, *command, **shared)
         assert KEYS["AWS_SECRET_ACCESS_KEY"] not in done.stdout + done.stderr
         return done.stdout
 
     typed(home, "dvc", "remote", "add", "-d", "lab", f"s3://{BUCKET}/dvc")
     commit(home)
     typed(home, "dvc", "push", "-q")
-    typed(tmp_path, "git", "clone", "-q", str(home), str(clone))
+    typed(home, "git", "clone", "-q", ".", str(clone))
     typed(clone, "dvc", "pull", "-q")
     assert folder_digests(clone / "weights") == folder_digests(home / "weights")
     assert "Running stage" not in typed(clone, "dvc", "repro")

@@ -18,7 +18,7 @@ from benchmarks.sweep import STUDY, clone, make_results
 from flows.deploy import deploy
 from flows.sweeps.record import SweepFolder
 from tests.alive import alive, until
-from tests.conftest import PROJECT, commit, environment, type_command
+from tests.conftest import PROJECT, commit, ended_well, environment
 from tests.prefect_server import own_server
 
 pytestmark = [pytest.mark.nightly, pytest.mark.chain]
@@ -82,8 +82,7 @@ def test_a_worker_runs_a_sweep_which_is_cancelled_and_goes_on(
     assert tables(client) == Counter({f"sweep-{STUDY}": 1})
     _, worker = begun(client, checkout)
     worker.communicate(timeout=300)
-    done = type_command(checkout, tmp_path, "tomrl", "run")
-    assert done.returncode == 0, done.stderr
+    ended_well(checkout, "tomrl", "run")
     assert tables(client) == Counter({f"sweep-{STUDY}": 2, f"results-{STUDY}": 1})
 
 

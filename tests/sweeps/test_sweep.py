@@ -19,7 +19,7 @@ from pipeline.base.ports import free_ports
 from pipeline.formats.files import folder_digests
 from tests.alive import alive, until
 from tests.chaos.study import tracked_in
-from tests.conftest import commit, edited, environment, type_command
+from tests.conftest import commit, edited, ended_well, environment, type_command
 from tests.team.server import answers
 
 pytestmark = pytest.mark.chain
@@ -155,13 +155,12 @@ def _assert_shared(checkout: Path, fresh: Path, remote: str) -> None:
     """What a sweep has pushed is all that a fresh clone needs."""
     commit(checkout)  # with what DVC knows now
     for folder, *command in (
-        (fresh.parent, "git", "clone", "--quiet", str(checkout), str(fresh)),
+        (checkout, "git", "clone", "--quiet", ".", str(fresh)),
         (fresh, "dvc", "remote", "add", "--local", "-d", "o", remote),
         (fresh, "dvc", "fetch", "--run-cache"),
         (fresh, "dvc", "pull"),
     ):
-        said = type_command(folder, fresh.parent, *command)
-        assert said.returncode == 0, said.stdout + said.stderr
+        ended_well(folder, *command)
     for made in ("runs", "weights"):
         assert folder_digests(fresh / made) == folder_digests(checkout / made)
 
