@@ -12,13 +12,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from pipeline.base.errors import UserError
-from pipeline.cli.app import app
 from pipeline.formats.files import folder_digests
 from tests.chaos.study import leftovers, results
 from tests.conftest import edited, ended_well, environment, expand, prepare, type_command
+from tests.said import told, tomrl
 
 pytestmark = pytest.mark.chain
 DETERMINISTIC = ("data", "runs")
@@ -70,15 +69,15 @@ def reported(checkout: Path) -> str:
 
 def test_a_cell_is_judged_by_its_name(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(checkout)
-    found = json.loads(CliRunner().invoke(app, ["judge", "mini/nano-hi", "--json"]).stdout)
+    found = told("judge", "mini/nano-hi")
     stored = json.loads((checkout / "runs/mini/nano-hi/judge/verdicts.json").read_text())["tasks"]
     assert found.keys() == stored.keys()
     for task, verdict in stored.items():
         assert {key: found[task][key] for key in ("answers", "by", "explained", "found")} == {
             key: verdict[key] for key in ("answers", "by", "explained", "found")
         }
-    wrong = CliRunner().invoke(app, ["judge", "mini/nano-ho"]).exception
-    assert isinstance(wrong, UserError) and "there are of mini: nano-base, nano-hi" in str(wrong)
+    with pytest.raises(UserError, match="there are of mini: nano-base, nano-hi"):
+        tomrl("judge", "mini/nano-ho")
 
 
 def test_the_report_says_what_was_measured(checkout: Path, reported: str) -> None:
@@ -120,21 +119,19 @@ def test_two_cells_are_compared_question_by_question(
     shown = ended_well(checkout, "tomrl", "compare", *cells, COLUMNS="100")
     assert "A: mini/nano-base, B: mini/nano-hi" in shown.stdout
     monkeypatch.chdir(checkout)
-    said = CliRunner().invoke(app, ["compare", *cells, "--json"])
-    (pair,) = json.loads(said.stdout)
+    (pair,) = told("compare", *cells)
     rows = json.loads((checkout / "reports/mini/results.json").read_text())["rows"]
     change = {row["task"]: row["change"] for row in rows if row["cell"] == "nano-hi"}
     for column in pair["columns"]:
         turned = len(column["gained"]) - len(column["lost"])
         assert round(turned / column["change"]["count"], 4) == column["change"]["value"]
         assert column["change"]["value"] == round(change[column["column"]], 4)
-    same = CliRunner().invoke(app, ["compare", "mini", "mini", "--json"])
-    assert [each["first"] for each in json.loads(same.stdout)] == ["mini/nano-base", "mini/nano-hi"]
-    wrong = CliRunner().invoke(app, ["compare", "nano-base", "nano-no"]).exception
-    assert isinstance(wrong, UserError)
-    error = str(wrong)
-    assert "no evaluated cell mini/nano-no (did you mean 'nano-hi'?), and no folder" in error
-    assert "there are of mini: nano-base, nano-hi" in error
+    same = told("compare", "mini", "mini")
+    assert [each["first"] for each in same] == ["mini/nano-base", "mini/nano-hi"]
+    with pytest.raises(UserError, match="there are of mini: nano-base, nano-hi") as wrong:
+        tomrl("compare", "nano-base", "nano-no")
+    meant = "no evaluated cell mini/nano-no (did you mean 'nano-hi'?), and no folder"
+    assert meant in str(wrong.value)
 
 
 def test_mlflow_has_one_run_for_each_cell(checkout: Path) -> None:

@@ -33,7 +33,6 @@ from prefect.events.schemas.automations import EventTrigger, Posture
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Pending, Scheduled
 from prefect.utilities.templating import apply_values
-from typer.testing import CliRunner
 
 from flows.automations import automations
 from flows.check import Drifted, check
@@ -41,11 +40,11 @@ from flows.deploy import DeploymentEntry, deploy, make_automation, make_pool, no
 from flows.pools import WorkPool, image_of
 from pipeline.base.errors import UserError
 from pipeline.base.git import checked_out
-from pipeline.cli.app import app
 from pipeline.config.study_files import study_files
 from tests.alive import Found, until
 from tests.conftest import PROJECT, commit, copy_checkout, edited, ended_well
 from tests.prefect_server import own_server
+from tests.said import tomrl
 from tests.serving import Quiet, serving
 
 Deployed = tuple[Path, SyncPrefectClient, list[DeploymentEntry]]
@@ -165,9 +164,7 @@ def test_it_may_be_run_again(
     client.update_automation(late.id, altered)
     ended_well(checkout, "prefect", "--no-prompt", "deploy", "--all")
     monkeypatch.chdir(checkout)
-    again = CliRunner().invoke(app, ["deploy"], env={"COLUMNS": "200"})
-    assert again.exit_code == 0, again.output
-    lines = [line.split(maxsplit=1) for line in again.output.splitlines()]
+    lines = [line.split(maxsplit=1) for line in tomrl("deploy", columns=200).splitlines()]
     *others, _ = entries  # Prefect alone offers every study in every form
     forms = [each.kind == "deployment" and each.name != "check/nightly" for each in others]
     expected = ["changed" if has_form else "there" for has_form in forms] + ["changed"]

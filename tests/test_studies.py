@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 from dvc.repo import Repo
-from typer.testing import CliRunner
 
 from flows.driver.graph import Graph
 from pipeline.analysis.ledger.ledger import re_runs_a_paper
 from pipeline.analysis.ledger.measures import FEWEST_STEPS
 from pipeline.base.plugins import REWARDS
-from pipeline.cli.app import app
 from pipeline.config.expand import expand
 from pipeline.config.params import TrainedCell
 from pipeline.config.params_file import params_text, read_params
@@ -25,6 +23,7 @@ from pipeline.ops.verl.plan import count_rows
 from pipeline.reward.presets import load_preset
 from pipeline.train.schedule import Schedule
 from tests.conftest import PROJECT, TINY, copy_checkout
+from tests.said import tomrl
 
 STUDIES = sorted(study_files(PROJECT))
 
@@ -196,8 +195,7 @@ def test_generated_hi_tom_stories_have_the_shapes_of_the_canonical_set(project: 
 
 def test_study_show_prints_the_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
-    shown = CliRunner().invoke(app, ["study", "show", "tom-rl"], env={"COLUMNS": "200"})
-    assert shown.exit_code == 0, shown.output
+    shown = tomrl("study", "show", "tom-rl", columns=200)
     for text in (
         "Study 1",
         "train.rollouts",
@@ -206,7 +204,7 @@ def test_study_show_prints_the_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
         "Qwen2.5-7B-Instruct-1M",
         "GPT-4o-mini",
     ):
-        assert text in shown.output
+        assert text in shown
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline.base.errors import UserError
-from tests.said import tomrl
+from tests.said import told, tomrl
 
 Row = dict[str, Any]
 
@@ -47,14 +47,12 @@ def test_tasks_are_graded_beside_literal_questions_and_players(
 ) -> None:
     assert [row["id"] for row in tasks[:2]] == ["3-0-act", "3-0-literal"]
     assert len(tasks) == 160 and len({row["id"] for row in tasks}) == 160
-    gold = json.loads(
-        tomrl("act", answered(tmp_path / "g.jsonl", tasks, lambda r: str(r["answer"])), "--json")
-    )
+    gold = told("act", answered(tmp_path / "g.jsonl", tasks, lambda r: str(r["answer"])))
     assert (gold["acts"]["value"], gold["literal"]["value"], gold["read"]) == (1, 1, 80)
     assert gold["players"]["optimal"]["p"] == 1
     assert max(gold["players"][level]["p"] for level in ("level 0", "level 1")) < 0.01
     file = answered(tmp_path / "naive.jsonl", tasks, naive)
-    found = json.loads(tomrl("act", file, "--json"))
+    found = told("act", file)
     assert found["literal"]["value"] == 1
     assert found["acts"]["value"] == found["players"]["level 1"]["value"] < 0.5
     assert sum(each["count"] for each in found["goals"].values()) == 80

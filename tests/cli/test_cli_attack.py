@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from pipeline.cli.app import app
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params_file import params_text, read_params
 from pipeline.config.study_files import find_study
@@ -16,6 +15,7 @@ from pipeline.data.codec import read_dataset
 from pipeline.stages import train
 from pipeline.stages.common import Stage
 from tests.conftest import edited, shrink
+from tests.said import told, tomrl
 from tests.stages.made import make_base, make_data
 
 
@@ -36,19 +36,15 @@ def test_what_a_cell_gets_wrong_is_shown_written_and_found_again(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(checkout)
-    typed = ["attack", "nano-base", "-n", "8", "--budget", "80", "-o", "found.jsonl"]
-    result = CliRunner().invoke(app, typed)
-    assert result.exit_code == 0, result.output
-    assert "Shortest stories that nano-base gets wrong" in result.output
+    typed = ("attack", "nano-base", "-n", "8", "--budget", "80", "-o", "found.jsonl")
+    assert "Shortest stories that nano-base gets wrong" in tomrl(*typed)
     text = (checkout / "found.jsonl").read_text()
     rows = [json.loads(line) for line in text.splitlines()]
     assert 1 <= len(rows) <= 8
     for row in rows:
         assert row["answer"] in row["choices"] and row["order"] in (1, 2)
-    again = CliRunner().invoke(app, [*typed, "--json"])
-    assert again.exit_code == 0, again.output
+    figures = told(*typed)
     assert (checkout / "found.jsonl").read_text() == text
-    figures = json.loads(again.stdout)
     assert figures["kept"] == len(rows) and figures["wrong"] >= len(rows)
     assert figures["asked"] - figures["right"] == figures["wrong"]
 
@@ -57,9 +53,8 @@ def test_a_cell_that_does_not_exist_is_named(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(checkout)
-    result = CliRunner().invoke(app, ["attack", "nano-bose"])
-    assert result.exit_code != 0
-    assert "nano-bose" in str(result.exception or result.output)
+    with pytest.raises(UserError, match="nano-bose"):
+        tomrl("attack", "nano-bose")
 
 
 def test_a_study_trains_on_what_was_found(
@@ -67,9 +62,8 @@ def test_a_study_trains_on_what_was_found(
 ) -> None:
     monkeypatch.chdir(checkout)
     found = tmp_path / "found.jsonl"
-    typed = ["attack", "nano-base", "-n", "8", "--budget", "80", "-o", str(found)]
-    result = CliRunner().invoke(app, typed)
-    digest = result.output.rpartition("sha256 ")[2].split()[0]
+    said = tomrl("attack", "nano-base", "-n", "8", "--budget", "80", "-o", found)
+    digest = said.rpartition("sha256 ")[2].split()[0]
     shrink(tmp_path)
     with edited(tmp_path / "studies" / "mini.yaml") as study:
         (name,) = study["grid"]["combinations"]

@@ -17,7 +17,7 @@ from pipeline.config.study_files import find_study
 from pipeline.evaluate.tried import Tried
 from pipeline.ops.driver.checkout import set_values
 from tests.conftest import TINY
-from tests.said import tomrl
+from tests.said import told, tomrl
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def run(*words: str) -> str:
 def test_what_came_of_editing_its_reasoning_is_told(checkout: Path) -> None:
     edits = checkout / "runs/mini/nano-hi/evaluate/tried.json"
     for why in ("recorded answers cannot be continued", "the study does not ask for it"):
-        found = json.loads(run("judge", "mini/nano-hi", "--json"))["hi_tom_style"]
+        found = told("judge", "mini/nano-hi")["hi_tom_style"]
         assert why in json.dumps(found["evidence"]["reasoning"])
         Tried(untried="the study does not ask for it").write(edits)
     edits.unlink()

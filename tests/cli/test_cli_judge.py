@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from pipeline.base.errors import UserError
-from tests.said import tomrl
+from tests.said import told, tomrl
 
 STORY = (
     "Ann, Bob and Cleo entered the hall.\nThe hat is in the red_box.\nBob exited the hall.\n"
@@ -43,10 +43,7 @@ def lines(path: Path, *rows: object) -> Path:
 
 
 def accuracy(*words: object) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(tomrl("judge", "--match", "tags", *words, "--json"))[
-        "accuracy"
-    ]
-    return found
+    return dict(told("judge", "--match", "tags", *words)["accuracy"])
 
 
 def recorded(name: str) -> Path:
@@ -113,11 +110,11 @@ def test_a_task_that_needs_more_fields_says_which(tmp_path: Path) -> None:
 
 
 def test_judge_gives_the_verdict_in_words_and_as_json(tmp_path: Path) -> None:
-    told = [json.dumps(ROW).replace("hat", f"hat{place}") for place in range(40)]
-    path = lines(tmp_path / "in.jsonl", *map(json.loads, told))
+    rows = [json.dumps(ROW).replace("hat", f"hat{place}") for place in range(40)]
+    path = lines(tmp_path / "in.jsonl", *map(json.loads, rows))
     text = tomrl("judge", path)
     assert "answers follow  undecided" in text and "reasoning is    plausible" in text
-    found = json.loads(tomrl("judge", path, "--json"))
+    found = told("judge", path)
     assert (found["answers"], found["by"], found["reasoning"]) == ("undecided", None, "plausible")
     assert found["evidence"]["reasoning"]["true"]["value"] == 1
 
@@ -130,14 +127,14 @@ def test_a_long_field_is_read_and_the_limit_of_others_stays(tmp_path: Path) -> N
         writer.writerows({**ROW, "model_answer": "so " * 60_000} for _ in range(3))
     before = csv.field_size_limit()
     assert before < 180_000
-    assert json.loads(tomrl("judge", path, "--json"))["reasoning"] == "absent"
+    assert told("judge", path)["reasoning"] == "absent"
     assert csv.field_size_limit() == before
 
 
 def test_judge_compares_with_what_was_answered_before(tmp_path: Path) -> None:
     before = lines(tmp_path / "before.jsonl", *({**ROW, "model_answer": "so " * 90},) * 40)
     after = lines(tmp_path / "after.jsonl", *({**ROW, "model_answer": "so " * 9},) * 40)
-    found = json.loads(tomrl("judge", after, "--before", before, "--json"))
+    found = told("judge", after, "--before", before)
     named = {each["name"]: each["present"] for each in found["signatures"]}
     assert named["response collapse"]
 
@@ -168,7 +165,7 @@ def test_what_is_known_of_the_recorded_models(size: str) -> None:
     """Right on 76 to 91 % where the rule is right, on 32 to 48 % where it is wrong."""
     name = NAMES[size]
     before, after = recorded(f"{name}_base"), recorded(f"{name}_rl800")
-    found = json.loads(tomrl("judge", after, "--before", before, "--json"))
+    found = told("judge", after, "--before", before)
     rules = found["evidence"]["answers"]["rules"]
     best = next(each for each in rules if each["kind"] == "listed")
     assert best["rule"] == "earliest exit" and best["where_wrong"]["count"] >= 50

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from pipeline.base.errors import UserError
 from pipeline.evaluate.statistics import change
 from pipeline.ops.planning.effect import SEED_POINTS, TURNED, found_by, needed
-from tests.said import tomrl
+from tests.said import told, tomrl
 
 
 @pytest.mark.parametrize("points", [5.0, 10.0, 20.0])
@@ -54,8 +52,7 @@ def test_a_change_that_cannot_be_is_refused(points: float) -> None:
 
 
 def test_the_command_says_what_a_study_finds() -> None:
-    said = tomrl("plan", "--study", "mini", "--effect", "5", "--json")
-    found = json.loads(said)
+    found = told("plan", "--study", "mini", "--effect", "5")
     assert found["questions"] == needed(5.0).questions
     assert found["columns"]["rule_right"] == pytest.approx(found_by(400))
     text = tomrl("plan", "--study", "mini", "--effect", "5")

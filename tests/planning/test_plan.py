@@ -23,18 +23,13 @@ from pipeline.ops.planning.study import StudyPlan, plan_study
 from pipeline.ops.vllm.replica import replica_gpus
 from pipeline.train.shapes import PUBLISHED, QWEN25
 from tests.conftest import PROJECT
-from tests.said import tomrl
+from tests.said import told, tomrl
 
 KEYS = {"cells", "gpu_hours", "makespan_hours", "cost", "disk_gb"}
 
 
 def run(*words: object) -> str:
     return tomrl("plan", *words, columns=100)
-
-
-def read(*words: object) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run(*words, "--json"))
-    return found
 
 
 def planned(study: str, cluster: ClusterFile, root: Path, seeds: Sequence[int] = ()) -> StudyPlan:
@@ -59,7 +54,7 @@ def test_the_published_run_takes_its_published_hours(tmp_path: Path) -> None:
 
 
 def test_the_keys_that_scripts_read() -> None:
-    found = read("--study", "grid")
+    found = told("plan", "--study", "grid")
     assert found.keys() >= KEYS
     assert len(found["cells"]) == 85
     assert found["gpu_hours"] == pytest.approx(sum(c["gpu_hours"] for c in found["cells"]), 1e-3)
