@@ -108,7 +108,8 @@ def copy_checkout(target: Path) -> Path:
 
 
 def commit(checkout: Path) -> None:
-    """Commit all that is there."""
+    """Commit all that is there; the first time, make the repository."""
+    subprocess.run(["git", "init", "-q"], cwd=checkout, check=True)
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run([*git, "add", "--all"], cwd=checkout, check=True)
     subprocess.run([*git, "commit", "-qm", "a study"], cwd=checkout, check=True)

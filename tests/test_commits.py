@@ -19,7 +19,6 @@ LOG = logging.getLogger("worker")
 def test_one_that_moved_on_is_told_and_one_without_the_commit_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     made = []
     for text in ("first", "second"):
         (tmp_path / "code").write_text(text)

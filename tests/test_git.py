@@ -37,7 +37,6 @@ def repository(tmp_path: Path) -> Path:
     """One with a commit, in a folder with a space and another script in its name."""
     root = tmp_path / "a folder 文件"
     root.mkdir()
-    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     (root / "dvc.yaml").write_text("stages: {}\n")
     commit(root)
     return root

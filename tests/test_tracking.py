@@ -159,7 +159,6 @@ def test_a_run_lasts_as_long_as_its_stages_worked(root: Path, params: Params) ->
 
 
 def test_a_run_says_who_ran_what_where(root: Path, params: Params) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     commit(root)
     with followed(Stage("train", root, params).of(KEY)):
         pass
@@ -216,7 +215,6 @@ def test_a_damaged_note_of_the_end_stops_nothing(
 
 def test_sending_results_later_does_not_claim_them(root: Path, params: Params) -> None:
     """What was run at one commit stays so when its files are sent again at another."""
-    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     commit(root)
     with followed(Stage("evaluate", root, params).of(KEY)):
         pass
@@ -252,7 +250,6 @@ def test_worktrees_and_experiments_use_the_home_checkout(root: Path) -> None:
     main = root / "main checkout"
     main.mkdir()
     (main / "dvc.yaml").write_text("stages: {}\n")
-    subprocess.run(["git", "init", "-q"], cwd=main, check=True)
     commit(main)
     beside = ("git", "worktree", "add", "-q", str(root / "beside"), "-b", "beside")
     subprocess.run(beside, cwd=main, check=True)

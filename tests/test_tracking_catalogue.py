@@ -14,6 +14,7 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
+from pipeline.base.git import checked_out
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
@@ -135,10 +136,7 @@ def test_each_commit_has_a_parent_and_the_last_has_the_cells(
     for stages in (("nano-hi", "micro-hi"), ("nano-hi",)):
         words = [*git, "commit", "-q", "--allow-empty", "-m", f"{stages}"]
         subprocess.run(words, cwd=root, check=True)
-        found = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=root, check=True, capture_output=True, text=True
-        )
-        commits.append(found.stdout.strip())
+        commits.append(checked_out(root))
         for key in stages:
             with followed(Stage("train", root, params).of(key)):
                 pass

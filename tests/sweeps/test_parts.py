@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -20,13 +19,14 @@ from flows.sweeps.record import sweep_folder, sweep_names
 from flows.sweeps.start import begin
 from pipeline.analysis.findings import findings
 from pipeline.base.errors import UserError
+from pipeline.base.git import checked_out, git
 from pipeline.config.expand import expand
 from pipeline.config.params import ApiCell, AskedCell, Params
 from pipeline.config.study_files import find_study
 from pipeline.formats.foreign import markdown_text
 from tests.analysis.made import signed
 from tests.analysis.test_findings import study
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, commit
 from tests.gpus import path_with_gpus
 
 
@@ -89,16 +89,8 @@ def repository(tmp_path: Path) -> Path:
     (root / "pipeline" / "a.py").write_text("one = 1\n")
     (root / "params.yaml").write_text("a: 1\n")
     (root / ".gitignore").write_text("/work\n")
-    git(root, "init", "-q")
-    git(root, "add", "-A")
-    git(root, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+    commit(root)
     return root
-
-
-def git(root: Path, *arguments: str) -> str:
-    return subprocess.run(
-        ["git", *arguments], cwd=root, check=True, capture_output=True, text=True
-    ).stdout.strip()
 
 
 def test_a_sweep_is_made_from_a_commit(repository: Path) -> None:
@@ -106,7 +98,7 @@ def test_a_sweep_is_made_from_a_commit(repository: Path) -> None:
     (repository / "studies" / "mini.yaml").write_text("a: 2\n")
     (repository / "notes.txt").write_text("of mine")
     found = pin(repository, "mini", allow_edits=False)
-    assert found.commit == git(repository, "rev-parse", "HEAD") and not found.edited
+    assert found.commit == checked_out(repository) and not found.edited
     assert same_inputs(repository, found.commit)
 
 
@@ -118,7 +110,7 @@ def test_edits_are_refused_or_recorded(repository: Path, name: str) -> None:
         pin(repository, "mini", allow_edits=False)
     found = pin(repository, "mini", allow_edits=True)
     assert found.edited == (name,) and found == pin(repository, "mini", allow_edits=True)
-    assert git(repository, "show", f"{found.commit}:{name}") == "one = 2"
+    assert git(repository, "show", f"{found.commit}:{name}") == "one = 2\n"
     assert git(repository, "status", "--porcelain") == before
     assert same_inputs(repository, found.commit)
     (repository / name).write_text("one = 3\n")

@@ -28,7 +28,6 @@ def asleep(tmp_path: Path) -> Path:
     (root / "dvc.yaml").write_text(
         "stages:\n  audit: {cmd: sleep 600}\n  base: {foreach: '${models}', do: {cmd: sleep 600}}\n"
     )
-    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     commit(root)
     use_study(root, "mini")
     return root
