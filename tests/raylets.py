@@ -1,12 +1,14 @@
-"""What all Ray nodes need that tests start by hand, beside whatever runs on this machine."""
+"""What Ray clusters need that tests start, beside whatever runs on this machine."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pytest
 import requests
 
-from pipeline.ops.cluster.client import Address
+from pipeline.ops.cluster.client import Address, Client, connect
 
 STORE = 100 * 2**20  # bytes; Ray wants 75 MiB at least
 _FREE = (
@@ -31,3 +33,20 @@ def alive(address: Address) -> set[str]:
     except (requests.RequestException, ValueError, KeyError, TypeError):
         return set()  # it is starting, or gone
     return {node["node_ip"] for node in found if node["state"] == "ALIVE"}
+
+
+def without_ray() -> dict[str, str]:
+    """The environment of who uses no cluster."""
+    return {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
+
+
+def named(address: Address) -> dict[str, str]:
+    """What a user of a cluster has in the environment."""
+    return {"RAY_ADDRESS": address.url, "RAY_AUTH_TOKEN": str(address.token)}
+
+
+def used(address: Address, to: pytest.MonkeyPatch) -> Client:
+    """Name a cluster in this process's environment; return a client of it."""
+    for name, text in named(address).items():
+        to.setenv(name, text)
+    return connect(address)

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from pipeline.ops.cluster.client import Address, Client, connect
+from pipeline.ops.cluster.client import Address, Client
 from pipeline.ops.cluster.head import Offer, private_head
 from pipeline.ops.cluster.job import Job, JobOutcome
 from pipeline.ops.cluster.run import run_job
 from tests.conftest import PROJECT
 from tests.gpus import path_with_gpus
+from tests.raylets import used, without_ray
 
 GPUS, CPUS = 2, 22
 HOLD = """
@@ -33,8 +34,7 @@ MakeJob = Callable[..., Job]
 @pytest.fixture(scope="package")
 def head() -> Iterator[Address]:
     """A head with two accelerators by name only."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
-    kept["PYTHONPATH"] = str(PROJECT)  # of the jobs
+    kept = without_ray() | {"PYTHONPATH": str(PROJECT)}  # of the jobs
     with private_head(Path(sys.executable), kept, Offer(GPUS, CPUS)) as address:
         yield address
 
@@ -50,10 +50,7 @@ def _no_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPa
 @pytest.fixture
 def cluster(head: Address, monkeypatch: pytest.MonkeyPatch) -> Client:
     """The shared head, named by the environment as a user names a cluster."""
-    assert head.token
-    monkeypatch.setenv("RAY_ADDRESS", head.url)
-    monkeypatch.setenv("RAY_AUTH_TOKEN", head.token)
-    return connect(head)
+    return used(head, monkeypatch)
 
 
 @pytest.fixture

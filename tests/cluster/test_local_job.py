@@ -12,6 +12,7 @@ from pipeline.formats.files import folder_digests
 from pipeline.ops.cluster.client import Address, connect
 from tests.alive import until
 from tests.conftest import edited, ended_well, environment, expand
+from tests.raylets import named
 
 SECONDS = 300  # on a busy machine every start takes long
 CELL = "nano-hi"
@@ -30,12 +31,6 @@ def prepared(reproduced: Path, checkout: Path) -> Path:
 
 def results(checkout: Path) -> dict[str, str]:
     return folder_digests(checkout / "runs" / "mini" / CELL / "train")
-
-
-def named(head: Address) -> dict[str, str]:
-    """What a user of the cluster has in the environment."""
-    assert head.token is not None
-    return {"RAY_ADDRESS": head.url, "RAY_AUTH_TOKEN": head.token}
 
 
 def is_job_of(process: psutil.Process, checkout: Path) -> bool:

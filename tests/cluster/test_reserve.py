@@ -7,7 +7,6 @@ The autoscaler is Ray's own, the nodes that it starts are raylets on this machin
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from pipeline.base.errors import UserError
 from pipeline.base.ports import free_ports
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
-from pipeline.ops.cluster.client import Address, Client, connect
+from pipeline.ops.cluster.client import Address, Client
 from pipeline.ops.cluster.follow import Clock
 from pipeline.ops.cluster.head import engine_environment
 from pipeline.ops.cluster.job import (
@@ -40,7 +39,7 @@ from tests.alive import until
 from tests.cluster.conftest import GPUS, HOLD, Heard, MakeJob
 from tests.conftest import PROJECT
 from tests.engines.nodes import FIRST, SECOND, Nodes
-from tests.raylets import FLAGS, STORE, alive, python_without_blanks
+from tests.raylets import FLAGS, STORE, alive, python_without_blanks, used, without_ray
 
 COMMANDS = (  # which nodes of other providers are set up with
     *("cluster_synced_files", "initialization_commands", "setup_commands"),
@@ -101,7 +100,6 @@ def head(folder: Path, port: int, *flags: str, **variables: str) -> Iterator[Add
     """A head of one processor and no accelerator that speaks its own protocol at a port."""
     dashboard, client = free_ports(2)
     address = Address(f"http://127.0.0.1:{dashboard}", secrets.token_hex(16), "RAY_ADDRESS")
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
     python = python_without_blanks(Path(sys.executable), folder)
     command = [
         *(str(python), "-m", "ray.scripts.scripts", "start", "--head", "--block"),
@@ -110,7 +108,7 @@ def head(folder: Path, port: int, *flags: str, **variables: str) -> Iterator[Add
         *(f"--ray-client-server-port={client}", f"--temp-dir={folder / 'ray'}", *FLAGS, *flags),
     ]
     environment = {
-        **engine_environment(python, kept),
+        **engine_environment(python, without_ray()),
         **{"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": str(address.token)},
         "PYTHONPATH": str(PROJECT),  # of the jobs
         **variables,
@@ -169,10 +167,8 @@ def autoscaled() -> Iterator[Address]:
 @pytest.fixture
 def growing(autoscaled: Address, monkeypatch: pytest.MonkeyPatch) -> Client:
     """That cluster, as a user names it who knows that it grows."""
-    monkeypatch.setenv("RAY_ADDRESS", autoscaled.url)
-    monkeypatch.setenv("RAY_AUTH_TOKEN", str(autoscaled.token))
     monkeypatch.setenv(NODE_MINUTES, "2")
-    return connect(autoscaled)
+    return used(autoscaled, monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -187,9 +183,7 @@ def two_of_four() -> Iterator[Nodes]:
 @pytest.fixture
 def nodes(two_of_four: Nodes, monkeypatch: pytest.MonkeyPatch) -> Client:
     """That cluster, as a user names it."""
-    for name, text in two_of_four.variables.items():
-        monkeypatch.setenv(name, text)
-    return connect(two_of_four.address)
+    return used(two_of_four.address, monkeypatch)
 
 
 def test_what_fits_on_no_node_waits_and_holds_nothing(
@@ -331,9 +325,7 @@ def test_a_job_that_ray_gives_up_waits_on(
     with TemporaryDirectory(prefix="tomrl-", dir="/tmp", ignore_cleanup_errors=True) as folder:
         (port,) = free_ports(1)
         with head(Path(folder), port, RAY_JOB_START_TIMEOUT_SECONDS="10") as address:
-            monkeypatch.setenv("RAY_ADDRESS", address.url)
-            monkeypatch.setenv("RAY_AUTH_TOKEN", str(address.token))
-            client = connect(address)
+            client = used(address, monkeypatch)
             client.submit(holder, "holder")
             assert until(lambda: client.get_job_status("holder") == "RUNNING")
             left = f"{holder.identity}-left"  # by a stage that was killed

@@ -8,7 +8,6 @@ job fails then, and the next goes on.
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 import subprocess
@@ -25,7 +24,7 @@ from pipeline.ops.cluster.head import engine_environment
 from pipeline.ops.verl.spec import HELPER_CPUS, RANK_CPUS
 from tests.alive import until
 from tests.engines.conftest import kill
-from tests.raylets import FLAGS, alive, python_without_blanks
+from tests.raylets import FLAGS, alive, named, python_without_blanks, without_ray
 
 HEAD, FIRST, SECOND, THIRD = (f"127.0.0.{n}" for n in (2, 3, 4, 5))
 
@@ -42,10 +41,9 @@ class Nodes:
         self.port, self.dashboard, self.client = free_ports(3)
         token = secrets.token_hex(16)
         self.address = Address(f"http://127.0.0.1:{self.dashboard}", token, "RAY_ADDRESS")
-        kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
         self._python = python_without_blanks(python, self.folder)
         self._environment = {
-            **engine_environment(self._python, kept),
+            **engine_environment(self._python, without_ray()),
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": token,
         }
@@ -67,8 +65,7 @@ class Nodes:
     @property
     def variables(self) -> dict[str, str]:
         """What a user of the cluster has in the environment."""
-        assert self.address.token is not None
-        return {"RAY_ADDRESS": self.address.url, "RAY_AUTH_TOKEN": self.address.token}
+        return named(self.address)
 
     def start_head(self) -> None:
         """Start the head, at the same ports each time."""

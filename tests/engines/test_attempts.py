@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from pipeline.ops.cluster.client import Address, connect
 from pipeline.ops.cluster.head import Offer, private_head
 from tests.alive import until
 from tests.engines.conftest import GRPO, STEPS, Start, is_alive, saved_steps
+from tests.raylets import named, without_ray
 
 pytestmark = pytest.mark.nightly
 STAGE = ("python", "-m", "pipeline.stages.train", GRPO)
@@ -24,8 +24,7 @@ JOB = "-m pipeline.ops.verl.job"
 @pytest.fixture
 def head(engine: Path) -> Iterator[Address]:
     """A head that outlives the jobs on it."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
-    with private_head(engine, kept, Offer(2, 22)) as address:
+    with private_head(engine, without_ray(), Offer(2, 22)) as address:
         yield address
 
 
@@ -58,9 +57,7 @@ def _is_job(line: str) -> bool:
 def test_a_living_job_that_is_reported_failed_is_overtaken(
     head: Address, hasty: Path, start: Start
 ) -> None:
-    assert head.token
-    address = {"RAY_ADDRESS": head.url, "RAY_AUTH_TOKEN": head.token}
-    stage = start(hasty, *STAGE, **address)
+    stage = start(hasty, *STAGE, **named(head))
     stage.wait_until(lambda: 2 in saved_steps(hasty))
     (old,) = _processes(_is_job)
     old.suspend()

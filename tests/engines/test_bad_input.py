@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from pipeline.formats.weights import WeightsFolder
 from pipeline.ops.cluster.head import Offer, private_head
 from tests.conftest import type_command
 from tests.engines.conftest import GRPO
+from tests.raylets import named, without_ray
 
 STAGE = ("python", "-m", "pipeline.stages.train", GRPO)
 
@@ -47,7 +47,6 @@ def test_a_tokenizer_of_another_vocabulary(checkout: Path, tmp_path: Path) -> No
 
 
 def test_an_environment_without_what_verl_needs(checkout: Path) -> None:
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
-    with private_head(Path(sys.executable), kept, Offer(2, 22)) as cluster:
-        message = refused(checkout, RAY_ADDRESS=cluster.url, RAY_AUTH_TOKEN=str(cluster.token))
+    with private_head(Path(sys.executable), without_ray(), Offer(2, 22)) as cluster:
+        message = refused(checkout, **named(cluster))
     assert "transfer_queue" in message, message
