@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 WIDE, PHONE = 1400, 390
 """Widths of a window, in pixels."""
@@ -21,7 +21,7 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _SECONDS = 60
 
 
-def find_chromium() -> str:
+def _find_chromium() -> str:
     """The path of Chromium; skips the test where there is none."""
     names = filter(None, (os.environ.get("TOMRL_CHROMIUM"), *_NAMES))
     for name in names:
@@ -36,14 +36,24 @@ def _from_elsewhere(address: str) -> list[str]:
 
 
 @contextmanager
-def opened(page: Path, width: int, scheme: str = "light") -> Iterator[tuple[Page, list[str]]]:
-    """Yield a page of the report in a window, with what its console says."""
+def chromium() -> Iterator[Browser]:
+    """Run Chromium; skips the test where there is none."""
     from playwright.sync_api import sync_playwright
 
-    chromium = find_chromium()
+    program = _find_chromium()
     with sync_playwright() as playwright:
-        # Without a sandbox root can start it too; what it opens is our own file.
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        # Without a sandbox root can start it too; what it opens is our own.
+        found = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+@contextmanager
+def opened(page: Path, width: int, scheme: str = "light") -> Iterator[tuple[Page, list[str]]]:
+    """Yield a page of the report in a window, with what its console says."""
+    with chromium() as browser:
         window = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
         window.set_default_timeout(1000 * _SECONDS)
         said = list[str]()
@@ -52,7 +62,4 @@ def opened(page: Path, width: int, scheme: str = "light") -> Iterator[tuple[Page
         window.on("request", lambda asked: said.extend(_from_elsewhere(asked.url)))
         window.goto(page.as_uri())
         window.wait_for_selector("body[data-ready]")
-        try:
-            yield window, said
-        finally:
-            browser.close()
+        yield window, said

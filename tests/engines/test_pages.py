@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import pytest
 from PIL import Image
-from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Page, expect
 from prefect.client.schemas.objects import FlowRun
 
 from pipeline.config.expand import expand
@@ -25,7 +25,7 @@ from pipeline.config.params_file import read_params
 from pipeline.config.study_files import find_study
 from pipeline.ops.mirror.send import complete
 from pipeline.ops.mirror.server import EXPERIMENT, prepare
-from tests.browser import find_chromium
+from tests.browser import chromium
 from tests.conftest import PROJECT, TINY
 from tests.engines.team import Served
 from tests.engines.test_team import client_of, worked_off
@@ -69,15 +69,11 @@ def ran(served: Served) -> FlowRun:
 
 @contextmanager
 def browser() -> Iterator[BrowserContext]:
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
+    with chromium() as found:
         context = found.new_context(viewport={"width": 1280, "height": 800})
         context.set_default_timeout(180_000)
         expect.set_options(timeout=180_000)
-        try:
-            yield context
-        finally:
-            found.close()
+        yield context
 
 
 @pytest.fixture
