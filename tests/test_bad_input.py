@@ -13,21 +13,6 @@ def test_outside_a_checkout(typed: Run, tmp_path: Path) -> None:
     assert "not inside a tomrl checkout" in shown.stderr
 
 
-def test_an_altered_file_in_the_mirror(
-    typed: Run, checkout: Path, tmp_path: Path, mirror: Path
-) -> None:
-    assert typed("tomrl", "study", "use", "mini-real").returncode == 0
-    copy = tmp_path / "mirror" / "gsm8k"
-    copy.mkdir(parents=True)
-    good = (mirror / "gsm8k" / "test.jsonl").read_bytes()
-    (copy / "train.jsonl").write_bytes((mirror / "gsm8k" / "train.jsonl").read_bytes())
-    (copy / "test.jsonl").write_bytes(good.replace(b"eggs", b"ebbs", 1))
-    shown = typed("dvc", "repro", "acquire@gsm8k", TOMRL_DATA_MIRROR=str(tmp_path / "mirror"))
-    assert shown.returncode != 0
-    assert "test.jsonl" in shown.stderr and "error: acquire:" in shown.stderr
-    assert not (checkout / "data/mini-real/raw/gsm8k").exists()
-
-
 def test_full_disk(typed: Run, checkout: Path) -> None:
     """A limit on the size of files stands in for a full disk: writing fails in the same place."""
     before = (checkout / "params.yaml").read_bytes()

@@ -12,6 +12,7 @@ import pytest
 
 from pipeline.analysis.export.folder import NOTE
 from pipeline.base.errors import UserError
+from pipeline.formats.files import folder_digests
 from tests.conftest import edited
 from tests.said import tomrl
 
@@ -34,11 +35,6 @@ def study(reproduced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def run(*words: object) -> str:
     return tomrl("export", *words)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def recorded(study: Path, cell: str, column: str) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -76,7 +72,7 @@ def test_inspect_logs_hold_every_answer(study: Path) -> None:
 def test_the_same_results_give_the_same_bytes(study: Path) -> None:
     run("inspect", "--to", "one")
     run("inspect", "mini/nano-hi", "nano-base", "nano-hi", "--to", "two")
-    one, two = contents(study / "one"), contents(study / "two")
+    one, two = folder_digests(study / "one"), folder_digests(study / "two")
     del one[NOTE], two[NOTE]
     assert one == two
 
@@ -92,10 +88,10 @@ def test_times_come_from_files_where_the_log_is_gone(study: Path) -> None:
 def test_only_an_export_is_replaced(study: Path) -> None:
     (study / "empty").mkdir()
     run("inspect", "nano-hi", "--to", "empty")
-    before = contents(study / "empty")
+    before = folder_digests(study / "empty")
     with pytest.raises(UserError, match="earlier export; replace it with --force"):
         run("inspect", "--to", "empty")
-    assert contents(study / "empty") == before
+    assert folder_digests(study / "empty") == before
     run("inspect", "nano-base", "--to", "empty", "--force")
     assert not list(study.glob("empty/mini/nano-hi")) and list(study.glob("empty/mini/nano-base"))
     log = next(study.glob("empty/mini/nano-base/*.json"))

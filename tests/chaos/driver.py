@@ -164,12 +164,10 @@ def disturb(checkout: Path, whole: Outcome, random: Random, kills: int, tally: T
         victim.start()
         if left and _strike(victim, random, tally):
             left -= 1
-        try:
-            status = victim.process.wait(_HANGS_AFTER)
-        except subprocess.TimeoutExpired:
+        if not victim.ended(_HANGS_AFTER):
             tally.faults["hung"].append(" ".join(DOORS[victim.door]))
             victim.kill("group")
-            status = victim.process.wait()
+        status = victim.process.wait()
         tally.faults["orphans"] += victim.survivors(_ORPHAN_AFTER)
         tally.faults["different"] += altered(whole.found, results(checkout))
         done = status == 0
@@ -189,11 +187,8 @@ def disturb(checkout: Path, whole: Outcome, random: Random, kills: int, tally: T
 def _strike(victim: Victim, random: Random, tally: Tally) -> bool:
     """Wait for a random moment and kill a random part; return whether it was killed."""
     what = random.choice(VICTIMS[victim.door])
-    try:
-        victim.process.wait(0.3 + random.expovariate(1 / _MEAN_SECONDS[victim.door]))
+    if victim.ended(0.3 + random.expovariate(1 / _MEAN_SECONDS[victim.door])):
         return False
-    except subprocess.TimeoutExpired:
-        pass
     struck = victim.kill(what)
     while not struck and victim.process.poll() is None:  # DVC is between two stages
         time.sleep(0.05)
