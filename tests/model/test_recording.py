@@ -90,21 +90,6 @@ def test_an_accelerator_is_waited_for_seldom(model: PreTrainedModel) -> None:
     assert Counter(waits.seen) == {"tensor": 1, "item": 47 // 8, "tolist": 2}
 
 
-def test_a_wait_for_every_token_is_seen(
-    model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def choose(*arguments: Any) -> Tensor:
-        chosen = decode_choose(*arguments)
-        assert int(chosen[0]) >= 0
-        return chosen
-
-    decode_choose = decode.choose
-    monkeypatch.setattr(decode, "choose", choose)
-    with Waits() as waits:
-        written(model)
-    assert waits.seen.count("item") >= 48
-
-
 @pytest.mark.usefixtures("way", "recorder")
 def test_who_hears_of_passes_hears_while_they_are_replayed(model: PreTrainedModel) -> None:
     heard: list[int] = []
