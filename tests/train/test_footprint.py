@@ -186,26 +186,15 @@ def ask(*arguments: str) -> str:
     return result.output
 
 
-def test_plan_states_every_item(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(project)
-    said = ask("--study", "tom-rl", "--cell", "qwen25-05b-hi-exp", "--memory", "2000")
-    for item in ("494,032,768 parameters", "optimiser", "reference", "cache", "peak", "fits: 2000"):
-        assert item in said
-
-
 def test_plan_knows_what_an_accelerator_holds(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(project)
     arguments = ("--study", "tom-rl", "--cell", "qwen25-05b-hi-exp", "--accelerator")
-    assert "on h100" in (said := ask(*arguments, "h100")) and "fits: 79.2 GiB" in said
-    with pytest.raises(UserError, match=r"GiB, 23\.5 GiB are free"):
+    said = ask(*arguments, "h100")
+    for item in ("494,032,768 parameters", "optimiser", "reference", "cache", "peak", "on h100"):
+        assert item in said
+    assert "fits: 79.2 GiB" in said
+    with pytest.raises(UserError, match=r"needs about \d+\.\d GiB, 23\.5 GiB are free"):
         ask(*arguments, "rtx-4090")
     assert "fits: 90.0 GiB" in ask(*arguments, "rtx-4090", "--memory", "90")
-
-
-def test_plan_refuses_with_the_numbers(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(project)
-    arguments = ("--study", "tom-rl", "--cell", "qwen25-7b-hi-exp", "--memory", "24")
-    with pytest.raises(UserError, match=r"needs about \d+\.\d GiB, 24.0 GiB are free"):
-        ask(*arguments)

@@ -239,10 +239,3 @@ def test_timing_says_where_the_time_and_memory_went(tmp_path: Path) -> None:
     assert sum(row[part] for part in parts) == pytest.approx(row["seconds"], abs=0.01)
     assert row["peak_memory_bytes"] > 10**7 and row["tokens_per_second"] > 0
     assert row["validation_seconds"] > 0
-
-
-def test_the_policy_is_left_without_hooks(tmp_path: Path) -> None:
-    run = tiny.trainer(tmp_path, tiny.changed(steps=1))
-    run.run()
-    model: PreTrainedModel = run.policy
-    assert not model.base_model._forward_pre_hooks

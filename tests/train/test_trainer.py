@@ -64,10 +64,9 @@ def test_a_stopped_run_ends_in_the_same_bytes(tmp_path: Path, algorithm: Algorit
     run_and_stop(partial(trainer, algorithm=algorithm), tmp_path, 1, 3, 5)
 
 
-@pytest.mark.parametrize("algorithm", ["grpo", "ppo", "sft"])
-def test_so_does_one_with_adapters(tmp_path: Path, algorithm: AlgorithmName) -> None:
+def test_so_does_one_with_adapters_and_a_critic(tmp_path: Path) -> None:
     recipe = tiny.changed(lora=Lora(rank=4, alpha=8))
-    run_and_stop(partial(trainer, recipe=recipe, algorithm=algorithm), tmp_path, 3)
+    run_and_stop(partial(trainer, recipe=recipe, algorithm="ppo"), tmp_path, 3)
 
 
 def test_a_damaged_checkpoint_is_passed_over(

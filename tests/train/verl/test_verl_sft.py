@@ -28,13 +28,10 @@ from pipeline.train.data import imitable, load_rows
 from pipeline.train.lesson import Lesson, collate
 from pipeline.train.rollout import imitate
 from pipeline.train.shapes import QWEN25
+from tests.train.verl.test_verl_entry import STORY
+from tests.train.verl.test_verl_overrides import CHANGED as OF_RL
 from tests.train.verl.verl_cells import PATHS, TINY, cell, recipe
 
-STORY = (
-    "1 Ann, Bob and Cal entered the hall.\n2 The pear is in the red_box.\n"
-    "3 Ann moved the pear to the blue_box.\n4 Ann exited the hall.\n"
-    "5 Bob moved the pear to the green_box.\n6 Bob exited the hall.\n7 Cal exited the hall."
-)
 UNREADABLE = "Nobody can tell what happened here."
 SFT = with_defaults("sft")
 
@@ -195,24 +192,7 @@ OTHERS = {
     *("reward", "validate_every"),  # nothing is measured
     "max_new_tokens",  # of the placement
 }
-CHANGED: dict[str, Any] = {
-    "lora": Lora(rank=4),
-    "updates_per_batch": 2,
-    "aggregation": "seq-mean-token-mean",
-    "temperature": 0.7,
-    "prompts_per_step": 4,
-    "steps": 9,
-    "learning_rate": 3e-6,
-    "gradient_clip": 0.5,
-    "max_prompt_tokens": 32,
-    "checkpoint": "best",
-    "precision": "bfloat16",
-    "cluster": Cluster(gpus=2),
-    "tokens_per_micro_batch": 170,
-    "think": False,
-    "learning_rate_schedule": "linear",
-    "save_every": 5,
-}
+CHANGED: dict[str, Any] = {**OF_RL, "checkpoint": "best"}
 
 
 @pytest.mark.parametrize("field", [f for f in Train.model_fields if f not in OTHERS | {"epochs"}])

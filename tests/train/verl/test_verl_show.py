@@ -96,14 +96,6 @@ def test_lengths_that_fit_on_nothing(changed: Any) -> None:
 
 
 @pytest.mark.verl
-def test_an_override_that_verl_does_not_know(changed: Any) -> None:
-    folder = changed("tom-rl", cluster={"overrides": {"actor_rollout_ref.actor.clip_ration": 0.1}})
-    error = refused(folder)
-    assert "Could not override 'actor_rollout_ref.actor.clip_ration'" in error
-    assert "it has actor_rollout_ref.actor.clip_ratio" in error
-
-
-@pytest.mark.verl
 def test_a_cell_that_imitates(changed: Any) -> None:
     text = shown(changed("tom-rl", "grid", algorithms=["sft"]))
     table, command = text.split("python -m verl.trainer.sft_trainer_ray")

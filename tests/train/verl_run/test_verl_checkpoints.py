@@ -80,12 +80,6 @@ def test_shards_become_the_whole_weights_in_their_own_precision(tmp_path: Path) 
         assert torch.equal(merged[name], tensor), name
 
 
-def test_one_process_writes_plain_tensors(tmp_path: Path) -> None:
-    torch.save({"weight": torch.ones(2, 2)}, tmp_path / "model_world_size_1_rank_0.pt")
-    write_json(tmp_path / "fsdp_config.json", {"world_size": 1})
-    assert torch.equal(merge(tmp_path)["weight"], torch.ones(2, 2))
-
-
 def test_plain_tensors_that_differ_are_refused(tmp_path: Path) -> None:
     for rank in range(2):
         torch.save(
