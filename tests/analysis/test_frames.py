@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -61,9 +59,3 @@ def test_the_notebook_runs(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> N
             assert cell["outputs"] == []
             exec("".join(cell["source"]), names)
     assert len(names["curves"].columns) == 2  # type: ignore[attr-defined]
-
-
-def test_the_package_is_imported_without_anything_else() -> None:
-    code = "import pipeline, sys; print([m for m in sys.modules if m.startswith('pipeline.')])"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "[]"

@@ -80,14 +80,6 @@ def test_forty_cells_fit_a_phone_with_all_that_is_folded(page: Path) -> None:
         assert said == []
 
 
-@pytest.mark.parametrize("width", [WIDE, PHONE])
-def test_the_figure_that_matters_is_within_two_screens(page: Path, width: int) -> None:
-    with opened(page, width) as (window, _):
-        assert window.locator(".verdicts tbody tr").count() == CELLS
-        top = "document.querySelector('.panels').getBoundingClientRect().top / innerHeight"
-        assert window.evaluate(top) < 2
-
-
 def test_points_and_lines_say_their_names(page: Path, made: tuple[Results, Recorded]) -> None:
     cells = list(made[0].cells)
     with opened(page, WIDE) as (window, said):
@@ -269,14 +261,6 @@ def test_curves_are_drawn_and_can_be_chosen(page: Path) -> None:
         window.fill("#curve-smooth", "5")
         assert window.locator("#curve-plot canvas").count() == 1
         assert said == []
-
-
-def test_the_keyboard_reaches_what_the_mouse_does(page: Path) -> None:
-    with opened(page, WIDE) as (window, _):
-        summary = window.locator(".sample summary").first
-        summary.focus()
-        window.keyboard.press("Enter")
-        assert window.locator(".sample[open]").count() == 1
 
 
 def test_hostile_text_stays_text(page: Path, made: tuple[Results, Recorded]) -> None:

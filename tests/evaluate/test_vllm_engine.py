@@ -99,26 +99,6 @@ def test_models_are_compiled_on_accelerators(
     assert vllm_worker.variables(libraries) == expected
 
 
-def test_what_is_done_is_not_done_again(model: Path, tmp_path: Path) -> None:
-    """The worker itself, on a request whose rows another one has finished, but for a torn line."""
-    asked: list[list[int]] = []
-
-    def launch(job: Path, hear: object) -> None:
-        rows = [json.loads(line) for line in (job / "prompts.jsonl").read_text().splitlines()]
-        asked.append([row["index"] for row in rows])
-        output = Path(json.loads((job / "request.json").read_text())["output"])
-        row = {"index": 0, "tokens": [5, 2], "finished": True}
-        output.write_text(json.dumps(row) + "\n" + '{"index": 1, "tok')
-        assert vllm_worker.main(job) == 0
-
-    engine = VllmEngine(model, tmp_path / "work", launch)
-    found = engine.complete(PROMPTS, Sampling(16), lambda _: None)
-    assert asked == [[0]]  # the other prompt leaves no room for an answer
-    assert [response.finish_reason for response in found] == ["stop", "prompt_too_long"]
-    assert found[0].completion_tokens == 2
-    assert list((tmp_path / "work").iterdir()) == []
-
-
 def test_a_model_takes_what_divides_its_heads(model: Path, tmp_path: Path) -> None:
     """Of weights of 102 GiB, three accelerators would hold 40 each."""
     large, asked = tmp_path / "large", dict[str, object]()
@@ -194,23 +174,26 @@ def test_a_run_that_was_stopped_generates_what_is_left(
     generated: list[int],
     launch: Launch,
 ) -> None:
-    """The worker, with three tokens for each answer in vLLM's place; stopped after one of two."""
+    """Stopped after one of two answers; a third prompt leaves no room for one."""
 
     def stop(done: int) -> None:
-        if done == 1:
+        if done == 2:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(vllm_worker, "_SECONDS", 0.0)
-    prompts = [PROMPTS[0], replace(PROMPTS[0], key=(2,))]
+    prompts = [*PROMPTS, replace(PROMPTS[0], key=(2,))]
     stopped = VllmEngine(model, tmp_path / "work", launch)
     with pytest.raises(KeyboardInterrupt):
         stopped.complete(prompts, Sampling(16), stop)
     (output,) = (tmp_path / "work").glob("*.jsonl")
-    output.write_text(output.read_text().splitlines(keepends=True)[0])  # as far as it was heard
+    heard, _ = output.read_text().splitlines(keepends=True)
+    output.write_text(heard + '{"index": 2, "tok')
     engine = VllmEngine(model, tmp_path / "work", launch)
     found = engine.complete(prompts, Sampling(16), lambda _: None)
     assert generated == [0, 1, 0], "the second time, one prompt is left"
-    assert [response.completion_tokens for response in found] == [3, 3]
+    assert [response.completion_tokens for response in found] == [3, 0, 3]
+    assert [response.finish_reason for response in found] == ["stop", "prompt_too_long", "stop"]
+    assert list((tmp_path / "work").iterdir()) == []
 
 
 def test_one_load_answers_what_another_stage_will_ask(
