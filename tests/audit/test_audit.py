@@ -81,38 +81,6 @@ def test_the_majority_does_not_read_the_answer_in_the_type() -> None:
     assert majority_answers(asked) == ["yes"] * 5
 
 
-def test_phrase_cue_and_majority_of_lettered_options() -> None:
-    know, unaware = "(a) Ann believes it is red.", "(b) Ann is unaware of it."
-    fields = {"benchmark": "fantom", "answer_kind": "choice", "choices": (know, unaware)}
-    rules = accuracy(
-        *(example(f"Talk {n}.", answer=unaware, **fields) for n in range(3)),
-        example("Talk.", answer=know, **fields),
-    )
-    assert rules == {
-        "phrase cue": 0.75,
-        "first choice": 0.25,
-        "last choice": 0.75,
-        "majority answer": 0.75,
-    }
-
-
-def test_phrase_cue_says_no_where_it_is_asked_who_knows() -> None:
-    asked = {"benchmark": "fantom", "answer_kind": "yes_no", "question_type": "x"}
-    row = example("Talk.", answer="no", question="Target: What?\nDoes Ann know it?", **asked)
-    other = example("Talk.", answer="no", question="Is it there?", **asked)
-    assert accuracy(row, other)["phrase cue"] == 0.5
-
-
-def test_a_guess_stands_in_where_a_rule_is_undefined() -> None:
-    options = ("(a) Ann is unaware.", "(b) Ann does not know.")
-    row = example(
-        "Talk.", answer=options[0], benchmark="fantom", answer_kind="choice", choices=options
-    )
-    sure = replace(row, choices=("(a) Ann is unaware.", "(b) Ann knows."), id="")
-    rule = baselines(read_all([row, sure]))["phrase cue"]
-    assert (rule.accuracy, rule.coverage, rule.with_guess) == (0.5, 0.5, 0.75)
-
-
 @pytest.mark.parametrize(
     "odd",
     [
@@ -137,14 +105,6 @@ def test_odd_examples_are_data_not_a_crash(odd: dict[str, object], tmp_path: Pat
 def test_nothing_to_audit_is_an_error() -> None:
     with pytest.raises(UserError, match="no examples to audit"):
         set_audit([])
-
-
-def test_figures_are_the_same_bytes_each_time() -> None:
-    audit = Audit(columns={"a": set_audit([example(), example(BRIEF)])}, leakage={})
-    first = draw_all(audit)
-    assert set(first) == {"rules-by-order", "answer-balance"}
-    assert draw_all(audit) == first
-    assert all(svg.startswith("<svg") for svg in first.values())
 
 
 STORIES = some.text("AnBobthe hatred_box.\n ", max_size=80)

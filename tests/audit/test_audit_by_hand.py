@@ -11,7 +11,6 @@ from zlib import crc32
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from matplotlib.figure import Figure
 
 from pipeline.audit.balance import balance
 from pipeline.audit.cheats import CHEATS, Constants, won_without_answer
@@ -414,32 +413,14 @@ def test_bars_show_the_best_rules_by_order_side_by_side() -> None:
     figure = rules_by_order({"a": one, "none": plain, "b": two})
     assert figure is not None and rules_by_order({"none": plain}) is None
     axis, other = figure.axes
-    assert axis.yaxis.get_gridlines()[0].get_visible()
     assert (axis.get_title(), other.get_title()) == ("a", "b")
     assert [tick.get_text() for tick in axis.get_xticklabels()] == ["order 2", "order 10"]
-    assert list(axis.get_xticks()) == [0, 1] and axis.get_ylim() == (0, 100)
     shown = sorted(one.baselines.rules, key=lambda rule: -one.baselines.rules[rule])[:6]
     labels = [text.get_text() for text in axis.get_legend().get_texts()]
     assert labels == [f"{rule} ({100 * one.baselines.rules[rule]:.1f})" for rule in shown]
-    bars = [
-        [(bar.get_x(), bar.get_width(), bar.get_height()) for bar in c] for c in axis.containers
-    ]  # type: ignore[attr-defined]
-    for index, (rule, drawn) in enumerate(zip(shown, bars, strict=True)):
-        for place, ((left, width, height), order) in enumerate(
-            zip(drawn, ("2", "10"), strict=True)
-        ):
-            assert width == pytest.approx(0.8 / len(shown))
-            assert left == pytest.approx(place - 0.4 + index * width)
-            assert height == 100 * one.baselines.by_order[order].rules[rule]
-    assert len(many_rules().axes[0].containers) == 6
-    assert figure.get_figheight() == 2 * rules_by_order({"b": two}).get_figheight()  # type: ignore[union-attr]
-
-
-def many_rules() -> Figure:
-    asked = "Where does Ann think the hat is?"
-    drawn = rules_by_order({"a": set_audit([row(HALL, asked, benchmark="hi_tom", order=1)])})
-    assert drawn is not None
-    return drawn
+    heights = [[bar.get_height() for bar in bars] for bars in axis.containers]  # type: ignore[attr-defined]
+    groups = one.baselines.by_order
+    assert heights == [[100 * groups[order].rules[rule] for order in ("2", "10")] for rule in shown]
 
 
 def test_places_of_the_gold_answer_are_shown_with_the_most_frequent_in_red() -> None:
@@ -449,9 +430,6 @@ def test_places_of_the_gold_answer_are_shown_with_the_most_frequent_in_red() -> 
     assert [axis.get_title() for axis in figure.axes][::3] == [
         f"{name}: place of the gold answer among the choices" for name in "ab"
     ]
-    assert all(axis.yaxis.get_gridlines()[0].get_visible() for axis in figure.axes)
-    alone = answer_balance({"a": column})
-    assert alone is not None and figure.get_figheight() == 2 * alone.get_figheight()
     [bars] = figure.axes[0].containers
     assert [bar.get_height() for bar in bars] == [25, 75]  # type: ignore[attr-defined]
     assert [bar.get_facecolor()[0] > 0.7 for bar in bars] == [False, True]  # type: ignore[attr-defined]

@@ -1,23 +1,19 @@
-"""The data card, word for word where it says what was counted, and marks that are false."""
+"""The data card, word for word where it says what was counted."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 
-import pytest
-
 from pipeline.audit.card import data_card
-from pipeline.audit.marks import refuse_false_marks
 from pipeline.audit.records import Audit, Flag, Leak
 from pipeline.audit.sets import set_audit
-from pipeline.base.errors import UserError
 from pipeline.data.card import DatasetCard, SetCard
-from pipeline.data.origin import Origin, StudyOrigins
+from pipeline.data.origin import Origin
 from pipeline.tasks.example import Example
 
 
-def example(number: int, order: int = 1, task: str = "hi_tom") -> Example:
-    return Example(task, task, f"{number}.", "Where?", f"box {number}", order=order)
+def example(number: int, order: int = 1) -> Example:
+    return Example("hi_tom", "hi_tom", f"{number}.", "Where?", f"box {number}", order=order)
 
 
 def test_the_card() -> None:
@@ -79,29 +75,3 @@ def test_the_card() -> None:
     plain = Audit(columns={"two": column}, leakage={})
     told = data_card(params, plain, {"hi": card.model_copy(update={"licence_note": None})})
     assert told.endswith("## Flags\n\nNone.\n") and "Why hi" not in told
-
-
-@pytest.mark.parametrize(
-    ("says", "wrong"),
-    [
-        ((), None),
-        (("a",), None),
-        (("b",), "trained leaves out combination a, which trains on what 1 of the column's 2"),
-        (("a", "b"), r"names combination b, which trains on no question of its kind \(found: held"),
-    ],
-)
-def test_marks_are_held_against_the_data(says: tuple[str, ...], wrong: str | None) -> None:
-    column = [example(0), example(1, order=3)]
-    sets = {"a": [example(5)], "b": [example(7, task="tomi")]}
-    origins = StudyOrigins.model_construct(
-        columns={"c": Origin.of(column, [])},
-        training={name: Origin.of(rows, []) for name, rows in sets.items()},
-    )
-    columns = {"c": SimpleNamespace(trained=says)}
-    if wrong is None:
-        refuse_false_marks("s", columns, origins)
-        return
-    with pytest.raises(UserError, match=f"study s: suite.tasks.c.*{wrong}") as caught:
-        refuse_false_marks("s", columns, origins)
-    assert "write trained: [a], or leave it out" in str(caught.value)
-    assert str(caught.value).count("combination") == (1 if "a" in says else 2)

@@ -42,14 +42,6 @@ def test_the_question_alone_is_no_item() -> None:
     assert "item" not in kinds(overlap(example(), example(question="Why is that so?")))
 
 
-def test_a_passage_is_found_by_its_words() -> None:
-    part = "Long ago the hat is in the red_box they say."
-    found = overlap(example(), example(part, "What now?"))
-    assert kinds(found) == {"ngram"}
-    assert 0 < found.ngram_share < 1
-    assert kinds(overlap(example(), example(part, "What now?"), length=8)) == set()
-
-
 def test_arithmetic_has_no_story_but_its_question() -> None:
     one, other = example("", "How many are 2 and 3?"), example("", "How many are 3 and 4?")
     assert "normalised_story" in kinds(overlap(one, one))
