@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.tasks import fantom_rules, opentom_rules
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import (
     Grade,
-    Matcher,
     TooLate,
     extract_tagged,
     extract_tagged_or_all,
@@ -27,6 +25,7 @@ from pipeline.tasks.grading import (
 )
 from pipeline.tasks.json_answer import extract_json
 from pipeline.tasks.registry import get
+from tests.corpus.answers import GOLDS
 
 GOLD = Example("b", "t", "story", "Where?", "green_drawer")
 MEGABYTE = 1 << 20
@@ -51,12 +50,6 @@ def test_rules(answer: str, suffix: bool, equal: bool) -> None:
     assert match_equal(answer, GOLD) is equal
 
 
-def test_suffix_must_end_in_a_word() -> None:
-    bracket = Example("b", "t", "s", "q", "box (red)")
-    assert match_suffix("box (red)", bracket)
-    assert not match_suffix("the box (red)", bracket)
-
-
 def test_normalise() -> None:
     assert normalise("  The  RED_box,\n now ") == "the red box now"
     assert normalise("box .") == "box "
@@ -79,11 +72,6 @@ def test_normalise() -> None:
 )
 def test_extract_tagged(response: str, answer: str | None) -> None:
     assert extract_tagged(response) == answer
-
-
-def test_extract_tagged_or_all() -> None:
-    assert extract_tagged_or_all(" so 12 ") == "so 12"
-    assert extract_tagged_or_all("so 12 <answer>13</answer>") == "13"
 
 
 @pytest.mark.parametrize(
@@ -136,56 +124,27 @@ def test_blank_answer_is_never_graded() -> None:
     assert grade("<answer>x</answer>", GOLD, always, always).correct
 
 
-HOSTILE = {
-    "open tags": "<answer>" * (MEGABYTE // 8),
-    "closed tags": "</answer>" * (MEGABYTE // 9),
-    "alternating": "<answer></answer>" * (MEGABYTE // 17),
-    "long answer": f"<answer>{'a ' * (MEGABYTE // 2)}</answer>",
-    "long blank": f"<answer>{' ' * MEGABYTE}</answer>",
-    "braces": "<answer>" + "{" * MEGABYTE + "</answer>",
-    "quotes": 'answer": "' * (MEGABYTE // 10),
-    "emoji": "<answer>" + "😀" * (MEGABYTE // 4) + "</answer>",
-}
+@pytest.mark.parametrize("unit", ["{", 'answer": "'])
+def test_a_hostile_megabyte_of_json_is_read_at_once(unit: str) -> None:
+    response = unit * (MEGABYTE // len(unit))
 
-
-@pytest.mark.parametrize("response", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_megabyte_is_graded_at_once(response: str) -> None:
     def seconds() -> float:
         start = time.process_time()
-        assert not grade(response, GOLD, match_suffix, match_equal).correct
         assert not grade(response, GOLD, match_suffix, match_equal, extract_json).correct
-        return (time.process_time() - start) / 2
+        return time.process_time() - start
 
-    assert min(seconds() for _ in range(3)) < 0.05
-
-
-@given(st.text())
-def test_no_text_breaks_the_grader(text: str) -> None:
-    for response in (text, f"</think><answer>{text}</answer>", f'"answer": "{text}"'):
-        grade(response, GOLD, match_suffix, match_equal)
-        grade(response, GOLD, match_suffix, match_equal, extract_json)
+    assert min(seconds() for _ in range(3)) < 0.1
 
 
 PLACES = {"original_place": "box", "move_to_place": "a bin", "suffix": "_fo"}
-RULES = [
-    (get("gsm8k").match, get("gsm8k").strict, Example("b", "t", "", "q", "18")),
-    (
-        *(fantom_rules.match, fantom_rules.strict),
-        Example("b", "t", "s", "q", "(a) x", answer_kind="choice", choices=("(a) x", "(b) y")),
-    ),
-    (
-        *(fantom_rules.match, fantom_rules.strict),
-        Example("b", "t", "s", "q", "Ann", answer_kind="names", meta={"wrong_names": ["Bob"]}),
-    ),
-    (
-        *(fantom_rules.match, fantom_rules.strict),
-        Example("b", "t", "s", "q", "she knows", meta={"wrong_answer": "she does not"}),
+ASKED = [
+    *GOLDS.values(),
+    Example(
+        *("fantom", "fantom_belief_free", "s", "q", "she knows"),
+        meta={"wrong_answer": "she does not"},
     ),
     *(
-        (
-            *(opentom_rules.match, match_equal),
-            Example("b", "t", "s", "q", truth, meta=PLACES | {"kind": kind}),
-        )
+        Example("opentom", "opentom", "s", "q", truth, meta=PLACES | {"kind": kind})
         for kind, truth in (
             ("location_fine", "box"),
             ("location_coarse", "Yes"),
@@ -195,13 +154,15 @@ RULES = [
         )
     ),
 ]
+"""A question for every rule."""
 
 
-@given(st.text(), st.sampled_from(RULES))
-def test_no_text_breaks_a_rule(text: str, rule: tuple[Matcher, Matcher, Example]) -> None:
-    match, strict, example = rule
-    for response in (text, f"<answer>{text}</answer>", f"\\boxed{{{text}}}"):
-        grade(response, example, match, strict, extract_tagged_or_all)
+@given(st.text(), st.sampled_from(ASKED))
+def test_no_text_breaks_a_rule(text: str, example: Example) -> None:
+    task = get(example.task)
+    for response in (text, f"</think><answer>{text}</answer>", f"\\boxed{{{text}}}"):
+        task.grade(response, example, extract_tagged_or_all)
+    task.grade(f'"answer": "{text}"', example, extract_json)
 
 
 @pytest.mark.parametrize(
