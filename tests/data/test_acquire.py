@@ -295,22 +295,13 @@ def packed(kind: str, members: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def test_table_is_complete() -> None:
-    assert set(SOURCES) == {
-        *("hi_tom", "tom_rl", "tomi", "explore_tom", "opentom", "gsm8k", "bigtom", "tombench"),
-        *("fantom", "fantom_archive", "percept_fantom", "recorded"),
-    }
+def test_the_table_has_files_that_can_be_had() -> None:
     for source in SOURCES.values():
         names = [file.name for file in source.files]
-        assert len(names) == len(set(names))
+        assert len(names) == len(set(names)) > 0
         for file in source.files:
-            assert file.url.startswith("https://")
+            assert file.url.startswith("https://") and file.licence
             assert not file.archive or names.index(file.archive) < names.index(file.name)
-            assert file.licence
-    assert SOURCES["opentom"].evaluation_only
-    assert SOURCES["tom_rl"].non_commercial
-    assert not SOURCES["gsm8k"].non_commercial
-    assert sum(len(source.files) for source in SOURCES.values()) == 70
 
 
 def test_unknown_source_lists_those_there_are(tmp_path: Path) -> None:
