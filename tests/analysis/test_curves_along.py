@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pipeline.analysis.along import AskedAlong, column_curves, curve_findings, curve_texts
+from pipeline.analysis.along import column_curves, curve_findings, curve_texts
 from pipeline.analysis.figures import draw_all
 from pipeline.analysis.grades import no_grades
 from pipeline.analysis.ledger.evidence import OTHERS, AskedModel, Evidence, Run, Who
@@ -19,10 +19,11 @@ from pipeline.analysis.results import Results, TrainedResult
 from pipeline.analysis.samples import Recorded
 from pipeline.evaluate.records import AskedStep
 from tests.analysis.made import grades
+from tests.analysis.made_evidence import asked_along
 from tests.analysis.test_seeds import seeded
 
 COLUMNS = ("hi_tom_orders_0_2", "hi_tom_order_3")
-QUESTIONS, MANY = 80, 1200
+QUESTIONS = 80
 
 
 def note(right: float) -> str:
@@ -97,9 +98,7 @@ def test_a_gain_that_went_is_told_from_noise(tmp_path: Path) -> None:
 )
 def test_the_ledger_decides_by_what_was_asked(course: tuple[float, ...], word: str) -> None:
     who = Who("qwen25-7b", "hi", "reinforce_plus_plus")
-    right = [[place < share * MANY for place in range(MANY)] for share in course]
-    asked = AskedAlong(range(len(course)), right, [str(place) for place in range(MANY)])
-    model = AskedModel(no_grades(), {OTHERS: ("far",)}, along={"far": asked})
+    model = AskedModel(no_grades(), {OTHERS: ("far",)}, along={"far": asked_along(course)})
     evidence = Evidence({who: [Run(model, model)]})
     assert comes_and_goes(who, OTHERS)(evidence).word == word
     assert late(who, OTHERS).of(evidence).value == pytest.approx(

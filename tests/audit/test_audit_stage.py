@@ -13,9 +13,10 @@ from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study import Study
-from pipeline.stages import acquire, audit, dataset, sources, suite
+from pipeline.stages import audit, dataset, sources, suite
 from pipeline.stages.common import Stage
 from tests.conftest import TINY
+from tests.stages.made import make_data
 
 
 @pytest.fixture
@@ -36,11 +37,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def build(params: Params, root: Path) -> Stage:
-    for key in params.acquire:
-        acquire.main(Stage("acquire", root, params), key)
-    for key in params.dataset:
-        sources.main(Stage("sources", root, params))
-        dataset.main(Stage("dataset", root, params), key)
+    make_data(root, params)
     suite.main(Stage("suite", root, params))
     return Stage("audit", root, params)
 
