@@ -24,11 +24,9 @@ from pipeline.train.shape import Shape
 from pipeline.train.stopping import Interrupted
 from tests.train import tiny
 
-WRONG = Grade(correct=False, strict=False, format_ok=False, extracted=None)
-
 
 def patched_scores(monkeypatch: pytest.MonkeyPatch, score: float) -> None:
-    given = Reward(score, 0.0, score, WRONG)
+    given = Reward(score, 0.0, score, tiny.WRONG)
     monkeypatch.setattr(rollout, "safe_reward", lambda *_, **__: given)
 
 

@@ -29,7 +29,6 @@ from pipeline.model.weights import weights_of
 from pipeline.reward.presets import load_preset
 from pipeline.reward.reward import Reward
 from pipeline.tasks.example import Example
-from pipeline.tasks.grading import Grade
 from pipeline.train import scoring, update
 from pipeline.train.algorithms import at_last_token
 from pipeline.train.critic import explained_variance, make_critic
@@ -43,7 +42,6 @@ from tests.model.waits import Waits
 from tests.train import tiny
 
 GROUP, LENGTHS = 3, (4, 1, 6, 2, 5, 5, 3, 6, 1, 2, 2, 4)
-WRONG = Grade(correct=False, strict=False, format_ok=False, extracted=None)
 
 
 def ragged() -> Rollouts:
@@ -58,7 +56,7 @@ def ragged() -> Rollouts:
         for n in LENGTHS
     )
     scores = torch.rand(12, generator=generator).tolist()
-    rewards = tuple(Reward(value, 0.0, value, WRONG) for value in scores)
+    rewards = tuple(Reward(value, 0.0, value, tiny.WRONG) for value in scores)
     return Rollouts(rows, completions, ("",) * 12, rewards)
 
 
@@ -310,7 +308,7 @@ def test_the_critic_learns_what_a_prompt_is_worth() -> None:
     """Completions of every other prompt earn 1, the rest 0."""
     rollouts = ragged()
     rewards = tuple(
-        Reward(float(index // GROUP % 2), 0.0, 0.0, WRONG) for index in range(len(LENGTHS))
+        Reward(float(index // GROUP % 2), 0.0, 0.0, tiny.WRONG) for index in range(len(LENGTHS))
     )
     rollouts = Rollouts(rollouts.rows, rollouts.completions, rollouts.texts, rewards)
     model, _ = tiny.base()

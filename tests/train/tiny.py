@@ -23,6 +23,7 @@ from pipeline.config.training import Train
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import weights_of
 from pipeline.tasks.example import Example
+from pipeline.tasks.grading import Grade
 from pipeline.train import checkpoint as checkpoints
 from pipeline.train.contract import History
 from pipeline.train.data import TokenisedRow
@@ -46,6 +47,9 @@ RECIPE = Train(
     allow_no_answers=True,
 )
 
+
+WRONG = Grade(correct=False, strict=False, format_ok=False, extracted=None)
+"""The grade of responses whose reward alone counts."""
 
 GIVEN = {"imitated": {"answers": "</think><answer> yes</answer>"}}
 """What supervised training imitates."""
