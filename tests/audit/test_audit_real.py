@@ -52,18 +52,6 @@ def percent(share: float) -> float:
     return round(100 * share, 1)
 
 
-def test_hi_tom_earliest_exit(audited: Audited) -> None:
-    audit = audited("hi_tom")
-    rules = audit.baselines
-    assert rules.best.rule == "earliest exit"
-    assert percent(rules.best.accuracy) == 88.5
-    assert len(audit.shortcut_conflict.ids) == 69
-    by_order = [percent(group.rules["earliest exit"]) for group in rules.by_order.values()]
-    assert by_order == [100.0, 82.5, 84.2, 88.3, 87.5]
-    start = [percent(group.rules["scene start"]) for group in rules.by_order.values()]
-    assert start[1:] == [32.5, 40.8, 49.2, 50.0]
-
-
 @pytest.mark.parametrize(
     "task",
     [
@@ -84,13 +72,10 @@ def test_hi_tom_labels_conflict_with_their_twins(audited: Audited) -> None:
     assert audited("hi_tom").twin_conflicts == {"2": 35, "3": 48, "4": 55}
 
 
-def test_tomi_last_and_initial(audited: Audited, mirror: Path) -> None:
-    rules = audited("tomi").baselines.rules
-    assert percent(rules["last"]) == 62.1
-    # There are two containers, so the initial place is right where the last one is wrong.
-    assert percent(rules["initial"]) == 37.9
-    # 35.5 is what the first "is in the" of the text gives, also where it tells of a person: that
-    # answer, a room, is wrong in all 426 rows.
+def test_tomi_as_published(mirror: Path) -> None:
+    """35.5 is what the first "is in the" of the text gives, also where it tells of a person: that
+    answer, a room, is wrong in all 426 rows.
+    """
     rows = examples_of("tomi", mirror)
     people = set(re.findall(r"(\w+) (?:entered|exited)", " ".join(row.story for row in rows)))
     first = [re.search(r"(\w+) is in the ([^.]+)", row.story) for row in rows]
@@ -99,13 +84,10 @@ def test_tomi_last_and_initial(audited: Audited, mirror: Path) -> None:
     assert [right for person, right in found if person] == [False] * 426
 
 
-def test_explore_tom_most_frequent(audited: Audited, mirror: Path) -> None:
-    rules = audited("explore_tom").baselines.rules
-    assert round(1066 * rules["most frequent"]) == 746  # 70.0 %, of equals the first named
-    assert percent(rules["last mention"]) == 89.7
-    assert percent(rules["earliest exit"]) == 87.7
-    # 70.4: candidates are the gold answers of the test set that the story holds, of equals the
-    # first in the alphabet.
+def test_explore_tom_as_published(mirror: Path) -> None:
+    """70.4: candidates are the gold answers of the test set that the story holds, of equals the
+    first in the alphabet.
+    """
     rows = examples_of("explore_tom", mirror)
     right = 0
     for row in rows:

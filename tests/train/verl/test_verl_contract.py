@@ -18,7 +18,6 @@ import pytest
 import torch
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from pipeline.base.plugins import REWARDS
 from pipeline.config.algorithms import AlgorithmName, with_defaults
 from pipeline.config.models import TinySize
 from pipeline.config.training import Train
@@ -91,27 +90,21 @@ def apart(function: Callable[[], Both]) -> Both:
         return pool.submit(function).result()
 
 
-@pytest.mark.parametrize("preset", REWARDS)
-def test_500_responses_earn_the_same_through_verl(
-    preset: str, dataset: Path, tmp_path: Path
-) -> None:
-    through, direct = asyncio.run(rewards(preset, dataset, tmp_path))
+def test_500_responses_earn_the_same_through_verl(dataset: Path, tmp_path: Path) -> None:
+    through, direct = asyncio.run(rewards(dataset, tmp_path))
     assert through == direct
     assert len(direct) == 500 and len(set(direct)) > 1
 
 
 def losses(algorithm: AlgorithmName) -> Both:
     """Loss, KL, entropy and gradient norm of one random batch, from both."""
-    tokenizer = make_tokenizer(TEXTS, 300)
-    policy = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
-    reference = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=1)
+    policy, reference = _model(seed=0), _model(seed=1)
     twin = copy.deepcopy(policy)
     rollouts = _rollouts()
     learner, chosen = Learner.of(policy, RECIPE.learning_rate), with_defaults(algorithm)
     updater = Updater.of(RECIPE, chosen, learner, reference, None)
     statistics = updater.update(updater.prepare(rollouts))
-    lengths = torch.tensor([len(c.tokens) for c in rollouts.completions])
-    mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
+    mask = _mask(rollouts)
     scores = at_last_token(torch.tensor([r.score for r in rollouts.rewards]), mask)
     advantage = estimate(chosen, Signal(scores, mask, GROUP)).advantage
     ours = {
@@ -125,8 +118,7 @@ def losses(algorithm: AlgorithmName) -> Both:
 
 def imitation() -> Both:
     """Loss and gradient norm of imitating one random batch, from both."""
-    tokenizer = make_tokenizer(TEXTS, 300)
-    policy = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
+    policy = _model()
     twin, rollouts = copy.deepcopy(policy), _rollouts()
     given = replace(rollouts, completions=rollouts.completions[::GROUP], texts=("",) * PROMPTS)
     given = replace(given, rewards=rollouts.rewards[::GROUP])
@@ -141,8 +133,7 @@ def rejection() -> tuple[float, float]:
     """Gradient norm of imitating what is right in one random batch, from both."""
     from pipeline.ops.verl.hooks import imitating_advantages
 
-    tokenizer = make_tokenizer(TEXTS, 300)
-    policy = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
+    policy = _model()
     twin, rollouts = copy.deepcopy(policy), _rollouts()
     right = [place % 3 == 0 for place in range(PROMPTS * GROUP)]
     rewards_ = [replace(r, right=own) for r, own in zip(rollouts.rewards, right, strict=True)]
@@ -152,8 +143,7 @@ def rejection() -> tuple[float, float]:
     learner, chosen = Learner.of(policy, recipe.learning_rate), with_defaults("rft")
     updater = Updater.of(recipe, chosen, learner, policy, None)
     statistics = updater.update(updater.prepare(rollouts.right()))
-    lengths = torch.tensor([len(c.tokens) for c in rollouts.completions])
-    mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
+    mask = _mask(rollouts)
     scores = at_last_token(torch.tensor(right).float(), mask)
     advantage, _ = imitating_advantages(scores, mask)
     theirs = _verl_update(twin, twin, rollouts, advantage, mask, recipe)
@@ -167,8 +157,7 @@ def chunked_logits() -> Both:
     """
     from verl.models.transformers.monkey_patch import apply_monkey_patch
 
-    tokenizer = make_tokenizer(TEXTS, 300)
-    model = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
+    model = _model()
     ids = torch.randint(5, 250, (6, 120), generator=torch.Generator().manual_seed(0))
     temperature = 0.7
 
@@ -218,6 +207,17 @@ def _verl_imitation(policy: Any, given: Rollouts) -> dict[str, float]:
         found["loss"] += loss.item()
     norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), 1e9)
     return {**found, "gradient_norm": float(norm)}
+
+
+def _model(seed: int = 0) -> Any:
+    tokenizer = make_tokenizer(TEXTS, 300)
+    return make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=seed)
+
+
+def _mask(rollouts: Rollouts) -> torch.Tensor:
+    """Where completions have tokens [B, T]."""
+    lengths = torch.tensor([len(c.tokens) for c in rollouts.completions])
+    return torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
 
 
 def _jagged(parts: list[torch.Tensor]) -> torch.Tensor:
@@ -329,8 +329,8 @@ def _score(model: Any, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.cat([chosen, torch.zeros(1)]), entropy
 
 
-async def rewards(preset: str, dataset: Path, folder: Path) -> tuple[list[float], list[float]]:
-    """What 500 responses earn by a preset, through verl's loop and directly."""
+async def rewards(dataset: Path, folder: Path) -> tuple[list[float], list[float]]:
+    """What 500 responses earn by their answer and reasoning, through verl's loop and directly."""
     from omegaconf import OmegaConf
     from verl import DataProto
     from verl.trainer.ppo.reward import get_custom_reward_fn, load_reward_manager
@@ -340,7 +340,7 @@ async def rewards(preset: str, dataset: Path, folder: Path) -> tuple[list[float]
     tokenizer = _kept(make_tokenizer(TEXTS, 400), folder)
     rows, random = load_rows(dataset, tokenizer, 10**6).rows, Random(1)
     records = pd.read_parquet(dataset)[["data_source", "reward_model", "extra_info"]]
-    config = OmegaConf.create(_reward_config(preset))
+    config = OmegaConf.create(_reward_config())
     for key, value in hooks("", "").items():
         if key.startswith("reward."):
             OmegaConf.update(config, key, value)
@@ -362,22 +362,19 @@ async def rewards(preset: str, dataset: Path, folder: Path) -> tuple[list[float]
         scored = await manager.run_single(data)
         through.append(scored["reward_score"])
         seen = tokenizer.decode(ids[:-1], skip_special_tokens=False)
-        direct.append(safe_reward(load_preset(preset), seen, rows[index].example).score)
+        direct.append(safe_reward(load_preset("fidelity"), seen, rows[index].example).score)
     return through, direct
 
 
-def _reward_config(preset: str) -> dict[str, Any]:
+def _reward_config() -> dict[str, Any]:
     import pipeline.reward.verl_entry as entry
 
-    settings: dict[str, Any] = {"preset": preset}
-    if preset == "fidelity":
-        settings |= {"settings": {"weight": 0.5}}
     return {
         "reward": {
             "custom_reward_function": {
                 "path": entry.__file__,
                 "name": "compute_score",
-                "reward_kwargs": settings,
+                "reward_kwargs": {"preset": "fidelity", "settings": {"weight": 0.5}},
             },
             "reward_manager": {
                 "source": "register",
