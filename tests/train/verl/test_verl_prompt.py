@@ -68,12 +68,6 @@ def test_prompts_are_the_local_trainers(
     assert tuple(shown) == local
 
 
-@pytest.mark.verl
-def test_without_the_template_they_would_differ(model: Path) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(model)
-    assert tuple(verl_tokens(tokenizer, PROMPTS[0])) != encode_prompt(tokenizer, PROMPTS[0])
-
-
 def test_only_the_generation_prompt_is_prefilled(model: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(model)
     before = tokenizer.apply_chat_template(PROMPTS[0], tokenize=False)

@@ -161,18 +161,26 @@ def test_the_first_checkpoint_is_tried_while_training_goes_on(
     attempt._try_first(3)  # once is enough
 
 
+def keeping(folder: Path, logged: int) -> Any:
+    """An attempt of nine steps that keeps all that are saved, and has logged so many."""
+    attempt = VerlAttempt.__new__(VerlAttempt)
+    attempt.state, attempt.base, attempt.total = State(folder, "1-a"), folder, 9
+    attempt.spec = SimpleNamespace(
+        cell=SimpleNamespace(keeps=True), placement=SimpleNamespace(ranks=1)
+    )
+    attempt.state.folder.mkdir(parents=True)
+    attempt.journal = StepJournal(attempt.state.steps)
+    for step in range(logged):
+        attempt.journal.add(Step(step=step, metrics={}, timing={}, at=0.0))
+    return attempt
+
+
 def test_saved_steps_are_kept_before_any_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A job that looks rarely finds several steps saved; the next one is not logged yet."""
-    attempt = VerlAttempt.__new__(VerlAttempt)
-    attempt.state, attempt.base, attempt.total = State(tmp_path, "1-a"), tmp_path, 9
+    attempt = keeping(tmp_path, logged=5)
     attempt.seen, attempt.tried = 1, False
-    attempt.spec = SimpleNamespace(cell=SimpleNamespace(keeps=True))
-    attempt.state.folder.mkdir(parents=True)
-    attempt.journal = StepJournal(attempt.state.steps)
-    for step in range(5):
-        attempt.journal.add(Step(step=step, metrics={}, timing={}, at=0.0))
     for step in range(1, 6):
         write_json(attempt.state.step(step) / PROBE, {"loss": 0.5})
     monkeypatch.setattr(attempt, "_keep", lambda _, step: f"kept {step}")
@@ -187,15 +195,7 @@ def test_who_goes_on_keeps_what_was_saved_and_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed while step 3 was kept, when step 4 was saved and not logged, and step 6 after it."""
-    attempt = VerlAttempt.__new__(VerlAttempt)
-    attempt.state, attempt.base, attempt.total = State(tmp_path, "1-a"), tmp_path, 9
-    attempt.spec = SimpleNamespace(
-        cell=SimpleNamespace(keeps=True), placement=SimpleNamespace(ranks=1)
-    )
-    attempt.state.folder.mkdir(parents=True)
-    attempt.journal = StepJournal(attempt.state.steps)
-    for step in range(4):
-        attempt.journal.add(Step(step=step, metrics={}, timing={}, at=0.0))
+    attempt = keeping(tmp_path, logged=4)
     for step in (2, 3, 4, 6):
         attempt.state.step(step).mkdir(parents=True)
         write_json(attempt.state.step(step) / UNLOGGED, {"tomrl/loss": 0.5})
