@@ -26,7 +26,6 @@ from pipeline.ops.planning.hours import (
     answer_operations,
     download_hours,
     hours,
-    run_of,
     train_operations,
 )
 from pipeline.ops.planning.limits import TIMES
@@ -86,6 +85,44 @@ class CellPlan:
     kept: int
     passing: int
     written: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCell:
+    """A cell in the pool that it was given.
+
+    Attributes:
+        plan: What it takes in each pool.
+        pool: The one that it was given.
+    """
+
+    plan: CellPlan
+    pool: str
+
+    @property
+    def key(self) -> str:
+        return self.plan.key
+
+    @property
+    def stages(self) -> dict[str, StagePlan]:
+        return dict(self.plan.pools[self.pool])
+
+    @property
+    def main(self) -> StagePlan:
+        """Its training, or its evaluation if it trains nothing."""
+        return next(iter(self.stages.values()))
+
+    @property
+    def hours(self) -> dict[str, float]:
+        return {name: stage.hours for name, stage in self.stages.items()}
+
+    @property
+    def gpu_hours(self) -> float:
+        return sum(stage.work for stage in self.stages.values())
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        return tuple(name for name, stage in self.stages.items() if stage.measured)
 
 
 def plan_cells(params: Params, cluster: ClusterFile, root: Path) -> list[CellPlan]:
@@ -162,8 +199,9 @@ class _Planner:
         if trained and schedule:
             data = self._params.dataset[trained.combination]
             validation = sum(_rows(self._params, part, None) for part in data.validation)
-            run = run_of(trained.train, trained.algorithm, schedule, validation)
-            done["train"] = train_operations(shape, run)
+            done["train"] = train_operations(
+                shape, trained.train, trained.algorithm, schedule, validation
+            )
         done["evaluate"] = sum(answer_operations(shape, *each) for each in asked)
         left = sum(disk.responses(answers, lengths.answer) for answers, lengths in asked)
         passing = written = 0

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.config.algorithms import Algorithm
+from pipeline.config.algorithms import Algorithm, Grpo
 from pipeline.config.training import Train
 from pipeline.ops.planning.cluster import TERAFLOPS
 from pipeline.train.schedule import Schedule
@@ -61,66 +61,23 @@ class Lengths:
         return self.prompt + self.answer
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingWork:
-    """What the operations of a training run depend on, beside the model.
-
-    Attributes:
-        steps: Number of steps.
-        prompts: Prompts of a step.
-        group: Completions of a prompt; 1 where nothing is sampled.
-        lengths: Of a prompt and of a completion.
-        asked: Questions of validations that are answered, in all.
-        samples: Whether completions are sampled and scored, or given.
-        critic: Whether a critic is trained too.
-        recomputes: Whether activations are computed again for the backward pass.
-        shares: Whether a prompt is encoded once for its group, wherever it is.
-    """
-
-    steps: int
-    prompts: int
-    group: int
-    lengths: Lengths
-    asked: int
-    samples: bool = True
-    critic: bool = False
-    recomputes: bool = True
-    shares: bool = False
-
-    @property
-    def tokens(self) -> int:
-        """The tokens of a step, as its model sees them."""
-        encoded = 1 if self.shares else self.group
-        return self.prompts * (encoded * self.lengths.prompt + self.group * self.lengths.answer)
-
-
-def run_of(
-    recipe: Train, algorithm: Algorithm, schedule: Schedule, validation: int
-) -> TrainingWork:
-    """The run of a recipe, with so many questions of a validation."""
-    return TrainingWork(
-        steps=schedule.total,
-        prompts=recipe.prompts_per_step,
-        group=recipe.rollouts if algorithm.samples else 1,
-        lengths=Lengths.within(recipe.max_prompt_tokens, recipe.max_new_tokens),
-        asked=validation * sum(map(schedule.validates, range(schedule.total + 1))),
-        samples=algorithm.samples,
-        critic=algorithm.critic is not None,
-        recomputes=recipe.backend == "verl" or recipe.gradient_checkpointing,
-        shares=recipe.backend == "local",
-    )
-
-
-def train_operations(shape: Shape, run: TrainingWork) -> float:
-    """The operations of a training run."""
-    learning = 8.0 if run.recomputes else 6.0
-    sampled, scored = 0.0, 0.0
-    if run.samples:  # and scored by the policy and the reference model
-        sampled, scored = run.prompts * (run.lengths.prompt + run.group * run.lengths.answer), 4.0
-    critic = (2.0 + learning) * shape.trunk if run.critic else 0.0
-    update = ((learning + scored) * shape.parameters + critic) * run.tokens
+def train_operations(
+    shape: Shape, recipe: Train, algorithm: Algorithm, schedule: Schedule, validation: int
+) -> float:
+    """The operations of a training run, with so many questions of a validation."""
+    lengths = Lengths.within(recipe.max_prompt_tokens, recipe.max_new_tokens)
+    prompts, group = recipe.prompts_per_step, recipe.rollouts if algorithm.samples else 1
+    recomputes = recipe.backend == "verl" or recipe.gradient_checkpointing
+    learning, sampled, scored = 8.0 if recomputes else 6.0, 0.0, 0.0
+    if algorithm.samples:  # and scored by the policy and the reference model
+        sampled, scored = prompts * (lengths.prompt + group * lengths.answer), 4.0
+    critic = (2.0 + learning) * shape.trunk if algorithm.critic else 0.0
+    encoded = 1 if recipe.backend == "local" else group
+    tokens = prompts * (encoded * lengths.prompt + group * lengths.answer)
+    update = ((learning + scored) * shape.parameters + critic) * tokens
     step = 2.0 * shape.parameters * sampled + update
-    return run.steps * step + answer_operations(shape, run.asked, run.lengths)
+    asked = validation * sum(map(schedule.validates, range(schedule.total + 1)))
+    return schedule.total * step + answer_operations(shape, asked, lengths)
 
 
 def answer_operations(shape: Shape, questions: int, lengths: Lengths) -> float:
@@ -143,14 +100,21 @@ def download_hours(parameters: int) -> float:
     return 2 * parameters / _DOWNLOAD / 3600
 
 
-_PUBLISHED = TrainingWork(
-    steps=800,
-    prompts=8,
-    group=16,
-    lengths=Lengths.within(1024, 2048),
-    asked=81 * 400,
+_PUBLISHED = Train.model_validate(
+    {
+        "backend": "verl",
+        "reward": "tom-rl-strict",
+        "prompts_per_step": 8,
+        "rollouts": 16,
+        "steps": 800,
+        "learning_rate": 1e-6,
+        "max_prompt_tokens": 1024,
+        "max_new_tokens": 2048,
+        "validate_every": 10,
+        "save_every": 10,
+    }
 )
-SHARE = train_operations(QWEN25["7B"], _PUBLISHED) / (
-    PUBLISHED_HOURS * 3600 * 4 * 1e12 * TERAFLOPS["a100-80"]
-)
+SHARE = train_operations(
+    QWEN25["7B"], _PUBLISHED, Grpo(), Schedule.of(_PUBLISHED, 0), validation=400
+) / (PUBLISHED_HOURS * 3600 * 4 * 1e12 * TERAFLOPS["a100-80"])
 """Share of the accelerators' peak that a whole run reaches, by Study 1's run of 7B-1M."""

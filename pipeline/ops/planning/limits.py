@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.config.params import TrainedCell
 from pipeline.ops.planning.cluster import TERAFLOPS
-from pipeline.ops.planning.hours import SHARE, hours, run_of, train_operations
+from pipeline.ops.planning.hours import SHARE, hours, train_operations
 from pipeline.ops.verl.placement import Placement
 from pipeline.train.schedule import Schedule
 from pipeline.train.shape import Shape
@@ -34,6 +34,6 @@ def time_limit(
     """
     if cell.train.cluster.time_limit_minutes is not None:
         return 60 * cell.train.cluster.time_limit_minutes
-    run = run_of(cell.train, cell.algorithm, schedule, validation)
+    operations = train_operations(shape, cell.train, cell.algorithm, schedule, validation)
     speed = SHARE * 1e12 * TERAFLOPS[placement.accelerator]
-    return max(LEAST, TIMES * 3600 * hours(train_operations(shape, run), placement.ranks, speed))
+    return max(LEAST, TIMES * 3600 * hours(operations, placement.ranks, speed))

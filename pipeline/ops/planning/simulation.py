@@ -5,10 +5,9 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from pipeline.config.params import Params, TrainedCell, before
-from pipeline.ops.planning.cells import StagePlan, has_weights
+from pipeline.ops.planning.cells import PlannedCell, has_weights
 from pipeline.ops.planning.cluster import ClusterFile
 from pipeline.train.shapes import shape_of
 
@@ -35,23 +34,6 @@ def way(params: Params, key: str) -> list[str]:
     return [key, *(way(params, first) if first in params.cells else [])]
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A cell as it is scheduled.
-
-    Attributes:
-        key: Its key.
-        of: The cell whose trained weights it takes.
-        pool: Where it runs.
-        stages: Its stages in their order.
-    """
-
-    key: str
-    of: str | None
-    pool: str
-    stages: Sequence[StagePlan]
-
-
 def best_fit(free: Sequence[int], nodes: int, each: int) -> list[int]:
     """The fullest nodes with room for ``each``, so many of them; empty without room.
 
@@ -64,7 +46,7 @@ def best_fit(free: Sequence[int], nodes: int, each: int) -> list[int]:
     return fits[:nodes] if len(fits) >= nodes else []
 
 
-def makespan(tasks: Sequence[Task], cluster: ClusterFile) -> float:
+def makespan(cells: Sequence[PlannedCell], cluster: ClusterFile) -> float:
     """The hours until the last stage of all cells ends, as the driver starts them.
 
     The first cell that waits and has room is started first. A cell's training waits for that of the
@@ -73,34 +55,34 @@ def makespan(tasks: Sequence[Task], cluster: ClusterFile) -> float:
     fits into an empty pool.
     """
     free = {name: [pool.gpus] * pool.nodes for name, pool in cluster.pools.items()}
-    keys, behind = {task.key for task in tasks}, defaultdict[str | None, set[int]](set)
-    for number, task in enumerate(tasks):
-        behind[task.of if task.of in keys else None].add(number)
+    keys, behind = {cell.key for cell in cells}, defaultdict[str | None, set[int]](set)
+    for number, cell in enumerate(cells):
+        behind[cell.plan.of if cell.plan.of in keys else None].add(number)
+    stages = [list(cell.stages.values()) for cell in cells]
     waiting, ended, now = behind[None], Counter[int](), 0.0
     running: list[tuple[float, int, list[int], int]] = []
     while waiting or running:
         full: set[tuple[str, int]] = set()
         for number in sorted(waiting):
-            task = tasks[number]
-            stage, size = task.stages[ended[number]], cluster.pools[task.pool].gpus
-            if (task.pool, stage.gpus) in full:
+            pool, stage = cells[number].pool, stages[number][ended[number]]
+            size = cluster.pools[pool].gpus
+            if (pool, stage.gpus) in full:
                 continue
             each = min(stage.gpus, size)
-            nodes = best_fit(free[task.pool], -(-stage.gpus // size), each)
+            nodes = best_fit(free[pool], -(-stage.gpus // size), each)
             if not nodes:
-                full.add((task.pool, stage.gpus))
+                full.add((pool, stage.gpus))
                 continue
             waiting.remove(number)
             for node in nodes:
-                free[task.pool][node] -= each
+                free[pool][node] -= each
             heapq.heappush(running, (now + stage.hours, number, nodes, each))
         now, number, nodes, each = heapq.heappop(running)
-        task = tasks[number]
         for node in nodes:
-            free[task.pool][node] += each
+            free[cells[number].pool][node] += each
         ended[number] += 1
         if ended[number] == 1:
-            waiting |= behind[task.key]
-        if ended[number] < len(task.stages):
+            waiting |= behind[cells[number].key]
+        if ended[number] < len(stages[number]):
             waiting.add(number)
     return now

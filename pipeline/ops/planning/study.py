@@ -8,52 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.config.params import Params
-from pipeline.ops.planning.cells import CellPlan, StagePlan, base_hours, has_weights, plan_cells
+from pipeline.ops.planning.cells import (
+    CellPlan,
+    PlannedCell,
+    StagePlan,
+    base_hours,
+    has_weights,
+    plan_cells,
+)
 from pipeline.ops.planning.cluster import ClusterFile
-from pipeline.ops.planning.simulation import Task, in_order, makespan
+from pipeline.ops.planning.simulation import in_order, makespan
 from pipeline.train.accelerators import GIB
 from pipeline.train.shapes import shape_of
 
 _REPORT_HOURS = 0.05
 """Of the stage that waits for all cells. Assumed; it takes no accelerator."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedCell:
-    """A cell in the pool that it was given.
-
-    Attributes:
-        plan: What it takes in each pool.
-        pool: The one that it was given.
-    """
-
-    plan: CellPlan
-    pool: str
-
-    @property
-    def key(self) -> str:
-        return self.plan.key
-
-    @property
-    def stages(self) -> dict[str, StagePlan]:
-        return dict(self.plan.pools[self.pool])
-
-    @property
-    def main(self) -> StagePlan:
-        """Its training, or its evaluation if it trains nothing."""
-        return next(iter(self.stages.values()))
-
-    @property
-    def hours(self) -> dict[str, float]:
-        return {name: stage.hours for name, stage in self.stages.items()}
-
-    @property
-    def gpu_hours(self) -> float:
-        return _work(self.stages)
-
-    @property
-    def measured(self) -> tuple[str, ...]:
-        return tuple(name for name, stage in self.stages.items() if stage.measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,24 +122,18 @@ def plan_study(params: Params, cluster: ClusterFile, root: Path) -> StudyPlan:
     plans = plan_cells(params, cluster, root)
     pools = _spread(plans, cluster)
     cells = tuple(PlannedCell(plan, pools[plan.key]) for plan in plans)
+    by_key = {cell.key: cell for cell in cells}
+    started = [by_key[key] for key in in_order(params, by_key)]
     return StudyPlan(
         cells=cells,
         cluster=cluster,
         longest=_longest(cells),
-        scheduled=makespan(_tasks(params, cells), cluster),
+        scheduled=makespan(started, cluster),
         around=base_hours(params, cluster) + _REPORT_HOURS,
         written_gb=sum(cell.plan.written for cell in cells) / 1e9,
         disk_gb=(_base_bytes(params) + _most_at_once(cells, cluster)) / 1e9,
         unplanned=tuple(key for key in params.cells if key not in pools),
     )
-
-
-def _tasks(params: Params, cells: tuple[PlannedCell, ...]) -> list[Task]:
-    by_key = {cell.key: cell for cell in cells}
-    ordered = (by_key[key] for key in in_order(params, by_key))
-    return [
-        Task(each.key, each.plan.of, each.pool, tuple(each.stages.values())) for each in ordered
-    ]
 
 
 def _spread(cells: list[CellPlan], cluster: ClusterFile) -> dict[str, str]:
