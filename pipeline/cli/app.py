@@ -129,6 +129,7 @@ def doctor(
     from pipeline.ops.check import doctor as machine
     from pipeline.ops.check import gpu as route
 
+    raise_on_sigterm()
     table = make_list()
     findings = (route if gpu else machine).diagnose(find_root())
     marks = {True: "[green]ok[/]", False: "[red]fix[/]", None: "[dim]-[/]"}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pipeline.ops.cluster.client import Address, Client
-from pipeline.ops.cluster.head import Offer, private_head
+from pipeline.ops.cluster.head import private_head
 from pipeline.ops.cluster.job import Job, JobOutcome
 from pipeline.ops.cluster.run import run_job
 from tests.conftest import PROJECT
@@ -35,7 +35,7 @@ MakeJob = Callable[..., Job]
 def head() -> Iterator[Address]:
     """A head with two accelerators by name only."""
     kept = without_ray() | {"PYTHONPATH": str(PROJECT)}  # of the jobs
-    with private_head(Path(sys.executable), kept, Offer(GPUS, CPUS)) as address:
+    with private_head(Path(sys.executable), kept, GPUS, CPUS) as address:
         yield address
 
 

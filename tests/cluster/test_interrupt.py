@@ -35,9 +35,11 @@ SLEEP = """
 CALLER = """
 import sys
 from pathlib import Path
+from pipeline.base.processes import raise_on_sigterm
 from pipeline.ops.cluster.job import Job
 from pipeline.ops.cluster.run import run_job
 
+raise_on_sigterm()
 name, folder = sys.argv[1:]
 job = Job(
     name=name, arguments=("python", "program.py"), folder=Path(folder), gpus=1,

@@ -11,7 +11,7 @@ import pytest
 from pipeline.formats.files import read_json, read_lines
 from pipeline.formats.weights import WeightsFolder
 from pipeline.ops.cluster.client import Address, connect
-from pipeline.ops.cluster.head import Offer, private_head
+from pipeline.ops.cluster.head import private_head
 from tests.alive import until
 from tests.engines.conftest import GRPO, STEPS, Start, is_alive, saved_steps
 from tests.raylets import named, without_ray
@@ -24,7 +24,7 @@ JOB = "-m pipeline.ops.verl.job"
 @pytest.fixture
 def head(engine: Path) -> Iterator[Address]:
     """A head that outlives the jobs on it."""
-    with private_head(engine, without_ray(), Offer(2, 22)) as address:
+    with private_head(engine, without_ray(), gpus=2, cpus=22) as address:
         yield address
 
 

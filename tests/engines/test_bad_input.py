@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 
 from pipeline.formats.files import read_json, write_json
 from pipeline.formats.weights import WeightsFolder
-from pipeline.ops.cluster.head import Offer, private_head
+from pipeline.ops.cluster.head import private_head
 from tests.conftest import type_command
 from tests.engines.conftest import GRPO
 from tests.raylets import named, without_ray
@@ -47,6 +47,6 @@ def test_a_tokenizer_of_another_vocabulary(checkout: Path, tmp_path: Path) -> No
 
 
 def test_an_environment_without_what_verl_needs(checkout: Path) -> None:
-    with private_head(Path(sys.executable), without_ray(), Offer(2, 22)) as cluster:
+    with private_head(Path(sys.executable), without_ray(), gpus=2, cpus=22) as cluster:
         message = refused(checkout, **named(cluster))
     assert "transfer_queue" in message, message

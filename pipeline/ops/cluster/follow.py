@@ -106,19 +106,6 @@ class LogStream:
             await asyncio.sleep(RECONNECT_SECONDS)
 
 
-class Nodes:
-    """The nodes that a job is on, by what Ray prints beside the words of its workers."""
-
-    def __init__(self) -> None:
-        self._own: set[str] = set()
-
-    def lost(self, line: str) -> bool:
-        """Whether a line of the log says that one of them is dead."""
-        self._own |= set(_WORKER.findall(line))
-        dead = _DEAD.search(line)
-        return dead is not None and dead[1] in self._own
-
-
 @dataclass
 class Clock:
     """The time that the attempts of a job have left; it stands still while one waits.
@@ -164,7 +151,7 @@ class _Stall:
     job: Job
     limit: float = field(init=False)
     since: float = field(default_factory=time.monotonic)
-    _nodes: Nodes = field(default_factory=Nodes)
+    _nodes: set[str] = field(default_factory=set)
     _now: float = field(init=False)
     _stepped: bool = False
 
@@ -177,7 +164,9 @@ class _Stall:
             self._now = min(self.job.stall_limit, self.job.start_limit)
         elif line.startswith(self.job.progress):
             self._now, self._stepped = self.job.stall_limit, True
-        if self._nodes.lost(line):
+        self._nodes.update(_WORKER.findall(line))  # those that the job is on
+        dead = _DEAD.search(line)
+        if dead is not None and dead[1] in self._nodes:
             self.since, self.limit = time.monotonic(), min(self.limit, NODE_SECONDS)
         elif not self._stepped or line.startswith((self.job.progress, NOTE, WAITS, HOLDS)):
             self.since, self.limit = time.monotonic(), self._now

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 import requests
 
@@ -32,18 +32,6 @@ PORT_ATTEMPTS = 3  # somebody may take a free port before the head does
 LONGEST_FOLDER = 30
 # Ray replaces 127.0.0.1 by the machine's outward address, where it would then listen.
 NODE_ADDRESS = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"
-
-
-class Offer(NamedTuple):
-    """What a head says that it has. Ray counts it, looks for nothing and binds nothing.
-
-    Attributes:
-        gpus: Accelerators.
-        cpus: Processor cores.
-    """
-
-    gpus: int
-    cpus: int
 
 
 def find_engine_python(environment: Mapping[str, str]) -> Path | None:
@@ -91,7 +79,8 @@ def engine_environment(python: Path, environment: Mapping[str, str]) -> dict[str
 def private_head(
     python: Path,
     environment: Mapping[str, str],
-    offer: Offer,
+    gpus: int,
+    cpus: int,
     handles: Collection[int] = (),
 ) -> Iterator[Address]:
     """Start a head, yield its address when it takes jobs, and leave nothing of it.
@@ -99,7 +88,8 @@ def private_head(
     Args:
         python: Interpreter that has Ray; the head's jobs find it as ``python``.
         environment: What the head and its jobs inherit.
-        offer: What the head offers.
+        gpus: Accelerators that the head offers. Ray counts them, looks for none and binds none.
+        cpus: Processor cores that it offers, in the same way.
         handles: Files that stay open for as long as anything of the head lives.
 
     Raises:
@@ -115,7 +105,7 @@ def private_head(
     started = time.monotonic()
     for attempt in range(1, PORT_ATTEMPTS + 1):
         port, client_port = free_ports(2)
-        command = _command(python.name, port, client_port, offer)
+        command = _command(python.name, port, client_port, gpus, cpus)
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             keeper = subprocess.Popen(
                 [
@@ -149,7 +139,7 @@ def private_head(
                 raise TransientError(f"no private Ray head starts with {python}:\n{_tail(output)}")
 
 
-def _command(python: str, port: int, client_port: int, offer: Offer) -> list[str]:
+def _command(python: str, port: int, client_port: int, gpus: int, cpus: int) -> list[str]:
     flags: dict[str, str | int] = {
         "node-ip-address": NODE_ADDRESS,
         "port": 0,
@@ -163,8 +153,8 @@ def _command(python: str, port: int, client_port: int, offer: Offer) -> list[str
         "min-worker-port": 0,
         "max-worker-port": 0,
         "temp-dir": "{folder}",
-        "num-gpus": offer.gpus,
-        "num-cpus": offer.cpus,
+        "num-gpus": gpus,
+        "num-cpus": cpus,
     }
     return [
         "{folder}/environment/bin/" + python,

@@ -5,19 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import signal
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
 
 from pipeline.base.errors import UserError
 from pipeline.ops.cluster.client import Address, Client, check_room, configured_address, connect
 from pipeline.ops.cluster.follow import Clock, JobEnd, follow, stop
 from pipeline.ops.cluster.gpus import leased
-from pipeline.ops.cluster.head import Offer, engine_python, private_head
+from pipeline.ops.cluster.head import engine_python, private_head
 from pipeline.ops.cluster.job import (
     LEAD_IN,
     SAVED,
@@ -46,8 +43,8 @@ def run_job(job: Job, on_line: OnLine, judge: Judge = lambda lines: None) -> Job
     whatever happens to this process. A submission of the same job that still runs on the cluster,
     left by a process that was killed, is followed instead of starting a second one.
 
-    SIGTERM, Ctrl-C and any error in ``on_line`` stop the job before they leave this function; a
-    second signal does not wait for it.
+    Ctrl-C, SIGTERM where it raises as in stages, and any error in ``on_line`` stop the job before
+    they leave this function; a second signal does not wait for it.
 
     Args:
         job: What to run.
@@ -60,27 +57,10 @@ def run_job(job: Job, on_line: OnLine, judge: Judge = lambda lines: None) -> Job
         UserError: If the cluster does not fit, before the job starts, or if the job lacks a
             package or says that its user must act.
         TransientError: If the cluster does not answer, or a private head has ended.
-        KeyboardInterrupt: On SIGTERM and Ctrl-C.
+        KeyboardInterrupt: On Ctrl-C, and on SIGTERM where it raises.
     """
-    with _termination_as_interrupt(), _cluster(job, on_line) as (client, running):
+    with _cluster(job, on_line) as (client, running):
         return _Run(client, job, on_line, judge, Clock(job.time_limit)).to_end(running)
-
-
-@contextlib.contextmanager
-def _termination_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM raise KeyboardInterrupt, as Ctrl-C does, where this thread may decide that."""
-
-    def interrupt(*_: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager
@@ -103,11 +83,10 @@ def _cluster(job: Job, on_line: OnLine) -> Iterator[tuple[Client, str | None]]:
 @contextlib.contextmanager
 def _own_head(python: Path, job: Job, on_line: OnLine) -> Iterator[Address]:
     """Yield a private head that alone is given some accelerators of this machine."""
-    cpus = CPUS_BESIDE + CPUS_OF_RANK * job.gpus
+    cpus = max(CPUS_BESIDE + CPUS_OF_RANK * job.gpus, os.cpu_count() or 1)
     with leased(job.gpus, job.gpus, os.environ, lambda text: on_line(f"cluster: {text}")) as own:
-        offer = Offer(len(own.devices), max(cpus, os.cpu_count() or 1))
-        environment = {**os.environ, **own.variables}
-        with private_head(python, environment, offer, own.handles) as address:
+        environment, gpus = {**os.environ, **own.variables}, len(own.devices)
+        with private_head(python, environment, gpus, cpus, own.handles) as address:
             yield address
 
 
