@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.base.errors import UserError
-from pipeline.cli.output import JsonOption, print_json, write_output
+from pipeline.cli.output import JsonOption, print_json
 from pipeline.cli.reading import COLUMNS_HELP
+from pipeline.cli.rows import write_rows
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 
@@ -49,8 +49,7 @@ def act(
     from pipeline.judge.acts import act_rows, acted
 
     if answers is None:
-        lines = (json.dumps(row, ensure_ascii=False) for row in act_rows(count, seed))
-        write_output(output, "".join(f"{line}\n" for line in lines))
+        write_rows(output, act_rows(count, seed))
         return
     if output != Path("-"):
         raise UserError(f"--output {output}: tasks are written without a file of responses")

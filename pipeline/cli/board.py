@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,7 @@ from rich.table import Table
 from pipeline.base.errors import UserError
 from pipeline.base.progress import ProgressReport
 from pipeline.cli.cells import BenchmarkOption
-from pipeline.cli.output import JsonOption, check_output, write_output
+from pipeline.cli.output import JsonOption, check_output, print_json, write_output
 from pipeline.cli.reading import COLUMNS_HELP, TABLE, RawOption
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
@@ -65,7 +64,7 @@ def board(
     if output is not None:
         write_output(output, board_markdown(entries))
     if as_json:
-        print(json.dumps([each.as_json() for each in entries]))
+        print_json([each.as_json() for each in entries])
     else:
         console.print(_table(entries))
         for each in entries:

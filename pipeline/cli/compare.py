@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 
 from pipeline.base.errors import UserError
 from pipeline.cli.cells import GRADES, Side, cell_side, evaluated_cells, side_of
-from pipeline.cli.output import JsonOption
+from pipeline.cli.output import JsonOption, print_json
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.formats.plural import ends, percent, points
@@ -62,7 +61,7 @@ def compare(
         pairs = _pairs(root, first, second)
         results = [_of_cells(root, one, other) for one, other in pairs]
     if as_json:
-        print(json.dumps([each.as_json() for each in results]))
+        print_json([each.as_json() for each in results])
         return
     console = Terminal()
     for each in results:

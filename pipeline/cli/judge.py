@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 
 from pipeline.base.errors import UserError
 from pipeline.cli.cells import CELL, BenchmarkOption, answers_by_task, names_cell
+from pipeline.cli.output import print_json
 from pipeline.cli.reading import COLUMNS_HELP, TABLE, RawOption
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
@@ -101,7 +101,7 @@ def judge(
             )
     judged = dict(_judge_cell(str(source), benchmark))
     if as_json:
-        print(json.dumps({task: _as_json(*found) for task, found in judged.items()}))
+        print_json({task: _as_json(*found) for task, found in judged.items()})
         return
     for task, found in judged.items():
         Terminal().say(f"{source}, {task}:")
@@ -129,7 +129,7 @@ def _judge_file(file: ForeignAnswers, before: Path | None, *, as_json: bool) -> 
         signatures.append(response_collapse(reasons_of(before, file.task), judged.reasons))
     if as_json:
         failed = {"failed": len(judged.failed)} if judged.failed else {}
-        print(json.dumps(_as_json(judged.verdict, signatures) | file.as_json() | failed))
+        print_json(_as_json(judged.verdict, signatures) | file.as_json() | failed)
         return
     console = Terminal()
     for line in file.said():
@@ -148,8 +148,7 @@ def _grade_file(file: ForeignAnswers, match: Match, *, as_json: bool) -> None:
     if as_json:
         shares = {order: found.as_json() for order, found in graded.by_order.items()}
         missing = graded.found.count(False)
-        told = {"accuracy": shares, "match": match.value, "without_answer": missing}
-        print(json.dumps(told))
+        print_json({"accuracy": shares, "match": match.value, "without_answer": missing})
     else:
         _show_graded(graded, f"{file.path.name}: {file.task.name}", match)
 

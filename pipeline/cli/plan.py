@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,6 +9,7 @@ import typer
 
 from pipeline.base.errors import UserError
 from pipeline.cli.cell_plan import show_cell
+from pipeline.cli.output import print_json
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.config.params import Params
@@ -112,7 +112,7 @@ def plan(
     where = _assumed(params) if cluster is None else read_cluster(cluster)
     found = plan_study(params, where, root)
     if as_json:
-        print(json.dumps(found.as_json()))
+        print_json(found.as_json())
         return
     _show(found, params.study.name)
 
@@ -127,7 +127,7 @@ def _show_effect(points: float, params: Params, as_json: bool) -> None:
         if column.limit is not None
     }
     if as_json:
-        print(json.dumps({**wanted.as_json(), "columns": columns}))
+        print_json({**wanted.as_json(), "columns": columns})
         return
     console = Terminal()
     table = make_table(

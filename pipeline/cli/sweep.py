@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.base.ownership import owned
 from pipeline.base.processes import raise_on_sigterm
+from pipeline.cli.output import print_json
 from pipeline.cli.sweep_table import table_of
 from pipeline.cli.terminal import Terminal
 from pipeline.ops.driver.checkout import find_root
@@ -132,7 +132,7 @@ def status(
         if as_json:
             cells = {key: state.model_dump(mode="json") for key, state in found.cells.items()}
             more = {"under_way": found.under_way, "cells": cells}
-            print(json.dumps({**made.model_dump(mode="json"), **more}))
+            print_json({**made.model_dump(mode="json"), **more})
             continue
         edits = ", with edits" if made.edited else ""
         console.say(f"{each}: study {made.study} at {made.commit[:12]}{edits}")

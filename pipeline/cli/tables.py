@@ -20,9 +20,9 @@ def make_table(title: str | None, texts: Iterable[str], numbers: Iterable[str] =
     shown = None if title is None else Text(title)
     table = _Plain(title=shown, title_justify="left")
     for heading in texts:
-        table.add_column(Text(heading), overflow="fold")
+        table.add_column(Text(heading))
     for heading in numbers:
-        table.add_column(Text(heading), justify="right", overflow="fold")
+        table.add_column(Text(heading), justify="right")
     return table
 
 
@@ -35,13 +35,4 @@ class _Plain(FittingTable):
 
 def make_list() -> Table:
     """An empty table without headings, for names and descriptions."""
-    return _List(show_header=False, box=None, padding=(0, 2, 0, 0), collapse_padding=False)
-
-
-class _List(FittingTable):
-    """A table whose columns come with its rows; long words, as paths, are wrapped."""
-
-    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
-        super().add_row(*cells, **options)
-        for column in self.columns:
-            column.overflow = "fold"
+    return FittingTable(show_header=False, box=None, padding=(0, 2, 0, 0), collapse_padding=False)
