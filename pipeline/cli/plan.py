@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -127,7 +128,7 @@ def _show_effect(points: float, params: Params, as_json: bool) -> None:
         if column.limit is not None
     }
     if as_json:
-        print_json({**wanted.as_json(), "columns": columns})
+        print_json({**asdict(wanted), "columns": columns})
         return
     console = Terminal()
     table = make_table(

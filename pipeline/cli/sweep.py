@@ -66,18 +66,8 @@ def sweep(
 
     Example: `tomrl sweep --study grid-mini --concurrency 2`
     """
-    if context.invoked_subcommand is None:
-        begin(study, name, concurrency, allow_edits=allow_edits, pushing=not no_push)
-
-
-def begin(
-    study: str | None,
-    name: str | None = None,
-    concurrency: int | None = None,
-    *,
-    allow_edits: bool = False,
-    pushing: bool = True,
-) -> None:
+    if context.invoked_subcommand is not None:
+        return
     from flows.sweeps.record import sweep_folder
     from flows.sweeps.start import ready, study_changed
     from pipeline.cli.study import check
@@ -94,7 +84,7 @@ def begin(
     with owned(folder.path, patience=0.0):
         if not ready(folder, study, allow_edits):
             console.say(f"study {study} is up to date: nothing to run")
-            if pushing and folder.exists():
+            if folder.exists() and not no_push:
                 _push(folder)
             return
         if study_changed(folder):
@@ -102,7 +92,7 @@ def begin(
                 f"studies/{study}.yaml was edited after sweep {folder.name} began; the sweep goes "
                 "on with its own copy. To run the edited study, begin another sweep: --name OTHER"
             )
-        _run(folder, concurrency, pushing=pushing)
+        _run(folder, concurrency, pushing=not no_push)
 
 
 @app.command()

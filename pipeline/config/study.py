@@ -8,7 +8,7 @@ from itertools import product
 
 from pydantic import ValidationError, ValidationInfo, model_validator
 
-from pipeline.config.algorithms import Algorithm, AlgorithmName, with_defaults
+from pipeline.config.algorithms import with_defaults
 from pipeline.config.arms import Arm, recipe_mistakes
 from pipeline.config.chains import chain_mistakes
 from pipeline.config.data import AuditSettings, Dataset, Suite
@@ -39,15 +39,15 @@ class Study(Section):
     evaluate: Evaluate
     grid: StudyGrid
 
-    def algorithm(self, name: AlgorithmName) -> Algorithm:
-        return self.train.algorithms.get(name) or with_defaults(name)
-
     @property
     def arms(self) -> dict[str, Arm]:
         if self.grid.arms:
             return self.grid.arms
-        names = self.grid.algorithms
-        return {name.replace("_", "-"): Arm(algorithm=self.algorithm(name)) for name in names}
+        own = self.train.algorithms
+        return {
+            name.replace("_", "-"): Arm(algorithm=own.get(name) or with_defaults(name))
+            for name in self.grid.algorithms
+        }
 
     def data_of(self, arm: Arm) -> tuple[str, ...]:
         return arm.combinations or self.grid.combinations

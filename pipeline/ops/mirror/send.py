@@ -27,12 +27,6 @@ if TYPE_CHECKING:
 _SCORES = ("accuracy", "strict_accuracy", "format_rate", "no_answer", "length_mean")
 
 
-def mirror(tracker: Tracker, done: Done) -> None:
-    """Send what a stage of a cell has written, and its times where they are."""
-    _SENDERS[done.stage](tracker, done)
-    tracker.tags({f"sent.{done.stage}": done.digest})
-
-
 def complete(
     params: Params,
     root: Path,
@@ -115,14 +109,17 @@ def send_stage(tracker: Tracker, parent: Tracker, done: Done, again: bool = Fals
         again: Send its results, whatever MLflow has.
 
     Returns:
-        Whether anything was missing.
+        Whether anything was sent.
     """
-    missing = bool(done.digest) and tracker.known.get(f"sent.{done.stage}") != done.digest
-    if missing or (again and done.digest):
-        mirror(tracker, done)
+    missing = bool(done.digest) and (
+        again or tracker.known.get(f"sent.{done.stage}") != done.digest
+    )
+    if missing:
+        _SENDERS[done.stage](tracker, done)
+        tracker.tags({f"sent.{done.stage}": done.digest})
     run, ended = CellRun(tracker, parent, done.key, done.stage), done.ended
     if ended is None or run.knows(ended):
-        return missing or (again and bool(done.digest))
+        return missing
     tracker.tags(ended.circumstances)
     run.end(ended)
     return True

@@ -6,7 +6,7 @@ story for one trained model, Student's t over seeds for what a training does.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import ceil, isfinite
 
 from scipy import special  # type: ignore[import-untyped]
@@ -47,9 +47,6 @@ class Needed:
     questions: int
     stories: int
     seeds: int
-
-    def as_json(self) -> dict[str, float]:
-        return asdict(self)
 
 
 def needed(points: float) -> Needed:
