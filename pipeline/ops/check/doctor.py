@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -43,18 +43,17 @@ class Finding:
 
 def diagnose(root: Path) -> list[Finding]:
     """Everything worth knowing about this machine."""
-    checks: list[Callable[[], Iterator[Finding]]] = [
-        _python,
-        lambda: _git(root),
-        _packages,
-        _hardware,
-        lambda: _mirror(os.environ.get(MIRROR_VARIABLE)),
-        lambda: _paths(root),
-        lambda: shipped(root),
-        _home,
-        lambda: libraries(root),
+    return [
+        *_python(),
+        *_git(root),
+        *_packages(),
+        *_hardware(),
+        *_mirror(os.environ.get(MIRROR_VARIABLE)),
+        *_paths(root),
+        *shipped(root),
+        *_home(),
+        *libraries(root),
     ]
-    return [finding for check in checks for finding in check()]
 
 
 def _python() -> Iterator[Finding]:
