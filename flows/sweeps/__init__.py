@@ -1,5 +1,5 @@
 """Sweeps: a study run in a git worktree at a commit, with a record.
 
 `record` (its files), `start`, `pin` (its commit), `tree` (its worktree, and restoring results),
-`places` (shared ones), `deployed` (its flows), `push`.
+`deployed` (its flows), `push`.
 """
