@@ -7,7 +7,8 @@ Study 1's recorded responses the standard error is up to 1.4 times the naive one
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from scipy import special  # type: ignore[import-untyped]
@@ -36,11 +37,14 @@ class Estimate:
     count: int
     clusters: int
 
-    def as_json(self) -> dict[str, float | int]:
-        """It with four decimals."""
-        ends = {"value": self.value, "low": self.low, "high": self.high}
-        numbers = {name: round(end, 4) for name, end in ends.items()}
-        return {**numbers, "count": self.count, "clusters": self.clusters}
+    def as_json(self) -> dict[str, Any]:
+        return rounded(self)
+
+
+def rounded(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass, floats with four decimals."""
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    return {k: round(v, 4) if isinstance(v, float) else v for k, v in values.items()}
 
 
 def share(right: Sequence[bool], clusters: Sequence[Hashable]) -> Estimate:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
-from pipeline.evaluate.statistics import LEVEL, Estimate, change, share
+from pipeline.evaluate.statistics import LEVEL, Estimate, change, rounded, share
 from pipeline.judge.items import Item
 
 SHORTER = 0.5
@@ -57,10 +57,7 @@ class Signature:
         return cls(name, present, found.value, found.low, found.high, what)
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON, rounded."""
-        ends = {"value": self.value, "low": self.low, "high": self.high}
-        numbers = {name: round(end, 4) for name, end in ends.items()}
-        return {"name": self.name, "present": self.present, **numbers, "what": self.what}
+        return rounded(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import special  # type: ignore[import-untyped]
@@ -58,10 +57,6 @@ class Part:
     by: str
     share: Estimate | None
     explained: float
-
-    def as_json(self) -> dict[str, Any]:
-        share = self.share.as_json() if self.share else None
-        return {"by": self.by, "share": share, "explained": round(self.explained, 4)}
 
 
 @dataclass(frozen=True, slots=True)

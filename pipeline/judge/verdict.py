@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.evaluate.statistics import Estimate
+from pipeline.evaluate.statistics import Estimate, rounded
 from pipeline.judge.answers import AnswerVerdict, followed, judge_answers, sampled
 from pipeline.judge.evidence import AgainstRule, OrderEvidence, PairEvidence
-from pipeline.judge.followers import Questions
+from pipeline.judge.followers import Kind, Questions
 from pipeline.judge.items import Item
 from pipeline.judge.reasoning import ReasoningVerdict, Statements, judge_reasoning, statements
+from pipeline.judge.systematic import Part
 from pipeline.judge.used import RECORDED, Used
 
 
@@ -46,10 +47,10 @@ class Verdict:
                     "best": answers.best,
                     "contradicted": answers.contradicted,
                     "alike": answers.heart.as_json(),
-                    "part": answers.part.as_json() if answers.part else None,
-                    "rules": [_rule_json(each) for each in answers.rules],
+                    "part": _json(answers.part),
+                    "rules": [_json(each) for each in answers.rules],
                     "orders": {str(each.order): _order_json(each) for each in answers.orders},
-                    "pairs": _pairs_json(answers.pairs),
+                    "pairs": _json(answers.pairs),
                 },
                 "reasoning": {
                     "because": reasoning.because,
@@ -95,8 +96,16 @@ def judge_all(
     return Verdict(judge_answers(items, questions), judge_reasoning(items, stated, used))
 
 
-def _json(found: Estimate) -> dict[str, float | int] | None:
-    return found.as_json() if found.count else None
+def _json(found: object) -> Any:
+    """A part of the evidence; an estimate of nothing is None."""
+    match found:
+        case Estimate():
+            return found.as_json() if found.count else None
+        case Kind():
+            return found.name.lower()
+        case AgainstRule() | PairEvidence() | Part():
+            return {name: _json(value) for name, value in rounded(found).items()}
+    return found
 
 
 def _used_json(found: Used) -> dict[str, Any]:
@@ -109,33 +118,10 @@ def _used_json(found: Used) -> dict[str, Any]:
     }
 
 
-def _rule_json(found: AgainstRule) -> dict[str, Any]:
-    return {
-        "rule": found.rule,
-        "kind": found.kind.name.lower(),
-        "accuracy": round(found.accuracy, 4),
-        "agreement": round(found.agreement, 4),
-        "where_right": _json(found.where_right),
-        "where_wrong": _json(found.where_wrong),
-        "copied": _json(found.copied),
-        "preference": _json(found.preference),
-    }
-
-
 def _order_json(found: OrderEvidence) -> dict[str, Any]:
     """The answers of one order, compared with the rules that are wrong often enough there."""
     return {
         "accuracy": _json(found.accuracy),
         "beliefs": found.follows_beliefs,
-        "rules": [_rule_json(each) for each in found.deciding],
-    }
-
-
-def _pairs_json(found: PairEvidence | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    return {
-        "accuracy": _json(found.accuracy),
-        "sensitivity": _json(found.sensitivity),
-        "by_rules": round(found.by_rules, 4),
+        "rules": [_json(each) for each in found.deciding],
     }
