@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from pipeline.base.errors import UserError
 from pipeline.evaluate.joined import Asked
@@ -22,6 +22,8 @@ from pipeline.tasks.grading import option_of
 from pipeline.tasks.plain import split_letter
 from pipeline.tom.parse.text import unnumbered, without_options
 from pipeline.tom.solve import split_choices
+
+Parsed = TypeVar("Parsed")
 
 _KINDS = get_args(AnswerKind)
 _MAY_BE_NUMBERS = ("answer", "response")
@@ -293,34 +295,30 @@ def _answered(
     def held_in(thing: str) -> object:
         return row.get(columns[thing]) if thing in columns else None
 
-    try:
-        name = name_of(held_in("id"))
-    except ValueError:
-        raise UserError(
-            f"{path}, {where}: the id must be text or a whole number, found {held_in('id')!r}"
-        ) from None
+    place = f"{path}, {where}"
+    name = parsed(name_of, held_in("id"), f"{place}: the id must be text or a whole number")
     kind = text("answer_kind") or "span"
     if kind not in _KINDS:
         allowed = ", ".join(_KINDS)
-        raise UserError(f"{path}, {where}: answer_kind is {kind!r}; allowed: {allowed}")
+        raise UserError(f"{place}: answer_kind is {kind!r}; allowed: {allowed}")
     example = Example(
         benchmark=task.benchmark,
         task=task.name,
         story=text("story").strip(),
         question=unnumbered(without_options(text("question"))),
         answer=text("answer"),
-        choices=_choices(path, where, held_in("choices")),
-        order=_order(path, where, held_in("order")),
+        choices=parsed(as_choices, held_in("choices"), f"{place}: choices must be texts"),
+        order=parsed(_order, held_in("order"), f"{place}: order must be a whole number"),
         question_type=text("question_type"),
         answer_kind=cast(AnswerKind, kind),
-        meta=_meta(path, where, held_in("meta")),
+        meta=parsed(as_meta, held_in("meta"), f"{place}: meta must be an object"),
     )
     example = _with_gold(example)
     held = {thing: row.get(name) for thing, name in columns.items()} | {"meta": example.meta}
     try:
         refuse_missing(held, task.reads(example), f"grading {task.name}")
     except UserError as error:
-        raise UserError(f"{path}, {where}: {error}") from None
+        raise UserError(f"{place}: {error}") from None
     sample = row.get("sample")
     if name is not None and isinstance(sample, int) and sample:
         name = f"{name}, sample {sample}"
@@ -352,28 +350,16 @@ def refuse_missing(row: Mapping[str, Any], names: Iterable[str], reader: str) ->
             raise UserError(f"the field {name!r} is missing; {reader} needs it")
 
 
-def _choices(path: Path, where: str, value: object) -> tuple[str, ...] | None:
+def parsed(read: Callable[[object], Parsed], value: object, wanted: str) -> Parsed:
+    """What ``read`` makes of a value; a UserError says what is wanted, and what was found."""
     try:
-        return as_choices(value)
+        return read(value)
     except ValueError:
-        found = repr(value)[:80]
-        raise UserError(f"{path}, {where}: choices must be texts, found {found}") from None
+        raise UserError(f"{wanted}, found {repr(value)[:80]}") from None
 
 
-def _meta(path: Path, where: str, value: object) -> Mapping[str, Any]:
-    try:
-        return as_meta(value)
-    except ValueError:
-        raise UserError(f"{path}, {where}: meta must be an object") from None
-
-
-def _order(path: Path, where: str, value: object) -> int | None:
-    if is_absent(value):
-        return None
-    try:
-        return whole_number(value)
-    except ValueError:
-        raise UserError(f"{path}, {where}: order must be a whole number, found {value!r}") from None
+def _order(value: object) -> int | None:
+    return None if is_absent(value) else whole_number(value)
 
 
 def whole_number(value: object) -> int:

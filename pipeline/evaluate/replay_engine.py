@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.base.errors import UserError
 from pipeline.engine.sampling import Sampling
-from pipeline.evaluate.answers import name_of, named, whole_number
+from pipeline.evaluate.answers import name_of, named, parsed, whole_number
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.formats.files import file_digest
 from pipeline.formats.provenance import Libraries
@@ -77,7 +77,8 @@ class ReplayEngine:
             row = named(self.path, given)
             row["id"] = self._id(where, row)
             for name in ("sample", "prompt_tokens", "completion_tokens"):
-                row[name] = self._number(where, row, name)
+                wanted = f"{self.path}, {where}: {name} must be a whole number"
+                row[name] = parsed(_number, row.get(name), wanted)
             if (row["id"], row["sample"]) in found:
                 raise UserError(
                     f"{self.path}, {where}: the id {row['id']!r} occurs twice; an id (with its "
@@ -97,16 +98,6 @@ class ReplayEngine:
             )
         return name
 
-    def _number(self, where: str, row: Mapping[str, Any], name: str) -> int:
-        """A whole number of a row; 0 where it has none."""
-        value = row.get(name)
-        try:
-            return 0 if is_absent(value) else whole_number(value)
-        except ValueError:
-            raise UserError(
-                f"{self.path}, {where}: {name} must be a whole number, found {value!r}"
-            ) from None
-
     def _response(self, row: Mapping[str, Any], prompt: Prompt) -> Response:
         put = row.get("prompt_digest")
         if not is_absent(put) and put != prompt.digest:
@@ -120,3 +111,7 @@ class ReplayEngine:
         reason = row.get("finish_reason")
         ended = "stop" if is_absent(reason) else str(reason)
         return Response(text, row["completion_tokens"], ended, row["prompt_tokens"])
+
+
+def _number(value: object) -> int:
+    return 0 if is_absent(value) else whole_number(value)
