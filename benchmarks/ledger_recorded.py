@@ -11,8 +11,8 @@ from pipeline.analysis.grades import CORRECT, WORD_COUNT, grades_of
 from pipeline.analysis.ledger.evidence import AskedModel, Evidence, Run, Who
 from pipeline.analysis.ledger.of_study import judged_of
 from pipeline.evaluate.answers import read_answers
-from pipeline.evaluate.statistics import Estimate, share
-from pipeline.judge.items import Item, items_of
+from pipeline.evaluate.statistics import Estimate
+from pipeline.judge.items import Item, items_of, share_right
 from pipeline.judge.records import TaskVerdict
 from pipeline.judge.verdict import judge
 from pipeline.tasks import registry
@@ -109,5 +109,4 @@ def recorded_grades(items: list[Item]) -> pd.DataFrame:
 
 
 def of_order(items: list[Item], order: int) -> Estimate:
-    asked = [item for item in items if item.example.order == order]
-    return share([item.right for item in asked], [item.example.story_id for item in asked])
+    return share_right([item for item in items if item.example.order == order])

@@ -34,10 +34,9 @@ from pipeline.analysis.board import items_of_answers, side_by_side
 from pipeline.analysis.ledger.evidence import NAMES, NEVER_TRAINED
 from pipeline.analysis.ledger.ledger import entries, ledger_summary
 from pipeline.base.errors import UserError
-from pipeline.evaluate.statistics import share
 from pipeline.judge.followers import Questions
 from pipeline.judge.foreign import ForeignAnswers
-from pipeline.judge.items import Item
+from pipeline.judge.items import Item, share_right
 from pipeline.judge.signatures import Reason, response_collapse, single_signatures
 from pipeline.judge.verdict import judge
 from pipeline.ops.driver.checkout import find_root
@@ -118,7 +117,7 @@ def accuracies(answered: Answered) -> dict[str, Any]:
     items = answered.items
     theirs = answered.theirs
     return {
-        "all": share([i.right for i in items], [i.example.story_id for i in items]).as_json(),
+        "all": share_right(items).as_json(),
         "orders": [of_order(list(items), order).value for order in range(5)],
         "theirs": None if theirs is None else sum(theirs) / len(theirs),
         "graded_otherwise": None

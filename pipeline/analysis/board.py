@@ -12,13 +12,13 @@ import pandas as pd
 
 from pipeline.analysis.compare import ColumnCompared, compare
 from pipeline.analysis.grades import CORRECT
-from pipeline.evaluate.statistics import Estimate, share
+from pipeline.evaluate.statistics import Estimate
 from pipeline.formats.foreign import markdown_table
 from pipeline.formats.plural import percent, points
 from pipeline.judge.answers import followed, sampled
 from pipeline.judge.followers import Questions
 from pipeline.judge.foreign import ForeignAnswers
-from pipeline.judge.items import Item, items_of
+from pipeline.judge.items import Item, items_of, share_right
 from pipeline.judge.profile import profile_text
 from pipeline.judge.verdict import Verdict, judge_all
 from pipeline.tasks.example import content_hash
@@ -88,7 +88,7 @@ class Entry:
 
 def board(models: Mapping[str, Sequence[Item]]) -> list[Entry]:
     """Models beside each other, from the answers of each, the best first."""
-    judged = sorted(models.items(), key=lambda each: (-_right(each[1]).value, each[0]))
+    judged = sorted(models.items(), key=lambda each: (-share_right(each[1]).value, each[0]))
     found: list[Entry] = []
     known: dict[tuple[str, ...], Questions] = {}
     for (name, items), (below, others) in pairwise([*judged, ("", [])]):
@@ -96,7 +96,7 @@ def board(models: Mapping[str, Sequence[Item]]) -> list[Entry]:
         orders = dict(_orders(items))
         verdict = _verdict(items, known)
         ahead = None if against is None else (below, against)
-        found.append(Entry(name, _right(items), orders, verdict, ahead))
+        found.append(Entry(name, share_right(items), orders, verdict, ahead))
     return found
 
 
@@ -155,14 +155,10 @@ def _verdict(items: Sequence[Item], known: dict[tuple[str, ...], Questions]) -> 
     return judge_all(chosen, questions=known[asked])
 
 
-def _right(items: Sequence[Item]) -> Estimate:
-    return share([item.right for item in items], [item.example.story_id for item in items])
-
-
 def _orders(items: Sequence[Item]) -> Iterator[tuple[int, Estimate]]:
     orders = {item.example.order for item in items if item.example.order is not None}
     for order in sorted(orders):
-        yield order, _right([item for item in items if item.example.order == order])
+        yield order, share_right([item for item in items if item.example.order == order])
 
 
 def _without(values: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
 from pipeline.evaluate.answers import How, read_answers
 from pipeline.evaluate.statistics import Estimate, mcnemar, share
-from pipeline.judge.items import Item, items_of
+from pipeline.judge.items import Item, items_of, share_right
 from pipeline.tasks import registry
 from pipeline.tasks.acting import tasks_of, told
 from pipeline.tasks.example import Example
@@ -144,16 +144,12 @@ def _acted(tasks: Sequence[Item], others: Sequence[Item]) -> Acted:
         solved = [_solves(player, item.example) for item in tasks]
         players[name] = (share(solved, stories_of), mcnemar(solved, model))
     return Acted(
-        goals={kind: _share(items) for kind, items in sorted(kinds.items())},
-        acts=_share(tasks),
-        literal=_share(others) if others else None,
+        goals={kind: share_right(items) for kind, items in sorted(kinds.items())},
+        acts=share_right(tasks),
+        literal=share_right(others) if others else None,
         read=(len(tasks) - len(unread), unread[0].strip()[:_LETTERS] if unread else ""),
         players=players,
     )
-
-
-def _share(items: Sequence[Item]) -> Estimate:
-    return share([item.right for item in items], [item.example.story_id for item in items])
 
 
 def _solves(player: Player, example: Example) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pipeline.evaluate.regrade import is_right
+from pipeline.evaluate.statistics import Estimate, share
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Extractor
@@ -29,6 +30,11 @@ def items_of(
     answered: Iterable[tuple[Example, str]], extract: Extractor | None = None
 ) -> list[Item]:
     return [_item(example, response, extract) for example, response in answered]
+
+
+def share_right(items: Sequence[Item]) -> Estimate:
+    """The share of right answers, clustered by story."""
+    return share([item.right for item in items], [item.example.story_id for item in items])
 
 
 def _item(example: Example, response: str, extract: Extractor | None) -> Item:
