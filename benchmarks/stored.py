@@ -26,16 +26,17 @@ from pipeline.audit.records import Audit, Best, Learned
 from pipeline.audit.sets import learned_baseline
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
-from pipeline.config.params import DatasetEntry, Params, TrainedCell
+from pipeline.config.params import Params, TrainedCell
 from pipeline.config.params_file import read_params
-from pipeline.data.build import select_written
-from pipeline.data.codec import read_column, read_dataset
+from pipeline.data.codec import read_column
 from pipeline.formats.records import Record
 from pipeline.judge.followers import Kind, Questions
 from pipeline.judge.records import TaskVerdict, Verdicts
 from pipeline.ops.driver.checkout import find_root
 from pipeline.rules.listed import is_gold
 from pipeline.rules.reading import read_all
+from pipeline.stages.audit import written_examples
+from pipeline.stages.common import Stage
 from pipeline.tasks.example import Example
 from pipeline.train.contract import read_training
 from pipeline.train.stall import find_stall
@@ -224,7 +225,7 @@ def _training_sets(root: Path, params: Params) -> Iterator[tuple[str, TrainingSe
     for key, entry in params.dataset.items():
         if _LATER_SEED.search(key):
             continue
-        examples = _examples(root / "data" / params.study.name, key, entry)
+        examples = written_examples(Stage("audit", root, params), key, "train", entry.train)
         listed, minds = _followed(examples)
         best = max(listed, key=lambda name: listed[name])
         rule = Best(rule=best, accuracy=listed[best])
@@ -246,15 +247,6 @@ def _columns(folder: Path, params: Params) -> Iterator[tuple[str, Learned]]:
         found = [each for name in names for each in read_column(folder / f"{name}.parquet", task)]
         if (learned := learned_baseline(read_all(found))) is not None:
             yield " and ".join(names), learned
-
-
-def _examples(data: Path, key: str, entry: DatasetEntry) -> list[Example]:
-    path = data / "combos" / key / "train.parquet"
-    written = [row.example.id for row in read_dataset(path)]
-    found = select_written(data / "raw", entry.train, written)
-    if found is None:
-        raise UserError(f"{path} is not what params.yaml selects; make it again: dvc repro")
-    return found
 
 
 def _followed(examples: list[Example]) -> tuple[dict[str, float], dict[str, float]]:

@@ -38,7 +38,7 @@ def main(stage: Stage) -> None:
     learned: dict[str, Learned] = {}
     rules: dict[str, LearnedRule] = {}
     for key, entry in stage.params.dataset.items():
-        examples = _chosen(stage, key, "train", entry.train, entry.seed)
+        examples = written_examples(stage, key, "train", entry.train)
         known = Fingerprints.of(examples, stage.params.audit.ngram)
         overlaps[key] = {name: known.overlap(column) for name, column in suite.items()}
         refuse_contamination(entry.split, overlaps[key])
@@ -48,7 +48,7 @@ def main(stage: Stage) -> None:
             learned[key] = baseline
         if (rule := LearnedRule.fit(*gold_places(readings))) is not None:
             rules[key] = rule
-        validated = _chosen(stage, key, "validation", entry.validation, entry.seed)
+        validated = written_examples(stage, key, "validation", entry.validation)
         validation[key] = known.overlap(validated).record()
         training[key] = _origin(stage, examples)
     origins = StudyOrigins(
@@ -77,7 +77,7 @@ def _origin(stage: Stage, examples: list[Example]) -> Origin:
     return Origin.of(examples, stage.params.acquire.values())
 
 
-def _chosen(stage: Stage, key: str, name: str, parts: Sequence[Part], seed: int) -> list[Example]:
+def written_examples(stage: Stage, key: str, name: str, parts: Sequence[Part]) -> list[Example]:
     """The examples of a written set: the parquet has prompts, the raw files the texts.
 
     Raises:
