@@ -35,13 +35,7 @@ def recorded_items(
     Raises:
         UserError: If a file is missing or damaged, or answers other questions.
     """
-    responses, grades = (
-        first_samples(read_table(folder / name, columns, made_by))
-        for name, columns in (("responses.parquet", _RESPONSES), ("grades.parquet", _GRADES))
-    )
-    if responses["id"].tolist() != grades["id"].tolist():
-        raise damage(folder / "grades.parquet", "it grades other responses", made_by)
-    answered = responses.join(grades[list(_GRADES[1:])])
+    answered = first_samples(read_answered(folder, _RESPONSES, _GRADES, made_by))
     found: dict[str, list[Item]] = {}
     for name, examples in suite.items():
         rows = answered[answered["task"] == name]
@@ -50,6 +44,17 @@ def recorded_items(
             raise damage(folder / "responses.parquet", why, made_by)
         found[name] = _of_column(examples, rows)
     return found
+
+
+def read_answered(
+    folder: Path, responses: Sequence[str], grades: Sequence[str], made_by: str
+) -> pd.DataFrame:
+    """Responses beside their grades, with at least these columns of each, the first ``id``."""
+    answered = read_table(folder / "responses.parquet", responses, made_by)
+    graded = read_table(folder / "grades.parquet", grades, made_by)
+    if answered["id"].tolist() != graded["id"].tolist():
+        raise damage(folder / "grades.parquet", "it grades other responses", made_by)
+    return answered.join(graded[list(grades[1:])])
 
 
 def read_table(path: Path, columns: Sequence[str], made_by: str) -> pd.DataFrame:

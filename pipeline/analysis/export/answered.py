@@ -17,7 +17,7 @@ from pipeline.evaluate.runner import Asked, Asking, Graded, prompts_of, repeated
 from pipeline.formats.files import digest_of, file_digest
 from pipeline.formats.provenance import Libraries
 from pipeline.formats.records import damage, read_figures, refuse_foreign
-from pipeline.judge.recorded import read_table
+from pipeline.judge.recorded import read_answered
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade
 
@@ -132,7 +132,7 @@ def read_columns(
     scores = Evaluation.read_of(results.folder / "metrics.json", examples, results.made_by)
     if scores.absent is not None:
         return
-    rows = _rows(results)
+    rows = read_answered(results.folder, _RESPONSES, _GRADES, results.made_by)
     refuse_foreign(
         results.folder / "responses.parquet", "columns", rows["task"], examples, results.made_by
     )
@@ -153,16 +153,6 @@ def read_columns(
             ended=ended,
             digest=digest_of([name, *map(file_digest, sorted(results.folder.glob("*.parquet")))]),
         )
-
-
-def _rows(results: ResultsFolder) -> pd.DataFrame:
-    """Responses and their grades side by side."""
-    path = results.folder / "grades.parquet"
-    grades = read_table(path, _GRADES, results.made_by)
-    responses = read_table(results.folder / "responses.parquet", _RESPONSES, results.made_by)
-    if list(responses["id"]) != list(grades["id"]):
-        raise damage(path, "it grades other responses", results.made_by)
-    return responses.join(grades[list(_GRADES[1:])])
 
 
 def _answers(
