@@ -140,15 +140,11 @@ class OpenAiEngine:
         )
 
     @property
-    def cost(self) -> float | None:
-        """What was spent, in dollars; None where the study names no prices."""
-        return self.usage.cost(self.manifest)
-
-    @property
     def spent(self) -> str:
         """What the answers took, in words."""
         asked, said = self.usage.prompt_tokens, self.usage.completion_tokens
-        dollars = "" if self.cost is None else f", {self.cost:,.2f} dollars"
+        cost = self.usage.cost(self.manifest)
+        dollars = "" if cost is None else f", {cost:,.2f} dollars"
         return f"{asked:,} prompt and {said:,} completion tokens{dollars}"
 
     def complete(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pipeline.base.closure import own_code
-from pipeline.base.plugins import ENGINES
 from pipeline.base.progress import ProgressReport
 from pipeline.config.params import ApiCell
 from pipeline.config.sources import HiTomSource
@@ -16,7 +14,7 @@ from pipeline.evaluate.runner import Asked, evaluate
 from pipeline.model.manifest import resolve
 from pipeline.stages.common import Stage
 from pipeline.stages.evaluate import asked, programmed
-from pipeline.stages.scoring import engine_of, engine_of_weights
+from pipeline.stages.scoring import engine_of, engine_of_weights, work_of_weights
 from pipeline.tasks.example import Example
 
 
@@ -39,8 +37,7 @@ def attack_cell(stage: Stage, key: str, wanted: int, budget: int, seed: int) -> 
         engine = engine_of(own)
     else:
         model = resolve(own.checkpoints, own.weights, cell.model)
-        code = own_code(ENGINES[cell.evaluate.engine].modules)
-        work = replace(stage, name="attack").work(key, stage.params.study.threads, code)
+        work = work_of_weights(replace(stage, name="attack"), cell, key)
         engine = engine_of_weights(stage, cell, model, work)
     asking = programmed(own, engine, asked(stage, cell))[0].asking
     asking = replace(asking, samples=1)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.base.closure import own_code
 from pipeline.base.errors import UserError
-from pipeline.base.plugins import ENGINES
 from pipeline.config.params import TrainedCell
 from pipeline.model.manifest import Manifest, StoredModel
 from pipeline.stages.common import Stage
 from pipeline.stages.evaluate import asked
-from pipeline.stages.scoring import ask_columns, engine_of_weights, write_scores
+from pipeline.stages.scoring import ask_columns, engine_of_weights, work_of_weights, write_scores
 
 
 def checkpoint_answers(stage: Stage, key: str, name: str) -> Path:
@@ -52,8 +50,7 @@ def checkpoint_named(manifest: Manifest, key: str, name: str) -> StoredModel:
 
 
 def _ask(stage: Stage, key: str, cell: TrainedCell, model: Path, stored: StoredModel) -> Path:
-    code = own_code(ENGINES[cell.evaluate.engine].modules)
-    work = replace(stage, name="checkpoint").work(stored.digest, stage.params.study.threads, code)
+    work = work_of_weights(replace(stage, name="checkpoint"), cell, stored.digest)
     questions = asked(stage, cell)
     engine = engine_of_weights(stage, cell, model, work)
     ran = ask_columns(engine, cell, questions, f"{key} at step {stored.step}")

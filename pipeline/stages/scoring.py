@@ -100,11 +100,16 @@ def engine_of_weights(stage: Stage, cell: Cell, model: Path, work: Path) -> Engi
 
 def work_of(own: CellStage) -> Path:
     """The folder of what is unfinished: of other code, another folder."""
-    cell, stage = own.cell, own.stage
-    name = cell.evaluate.engine
+    cell, name = own.cell, own.cell.evaluate.engine
     if isinstance(cell, ApiCell):
-        return stage.work(name, own.key)
-    return stage.work(name, own.key, stage.params.study.threads, own_code(ENGINES[name].modules))
+        return own.stage.work(name, own.key)
+    return work_of_weights(own.stage, cell, name, own.key)
+
+
+def work_of_weights(stage: Stage, cell: Cell, *inputs: str) -> Path:
+    """The folder of what is unfinished of a cell's engine for weights, for these inputs."""
+    code = own_code(ENGINES[cell.evaluate.engine].modules)
+    return stage.work(*inputs, stage.params.study.threads, code)
 
 
 def ask_columns(engine: Engine, cell: Cell, asked: Sequence[Asked], title: str) -> ModelRun:
