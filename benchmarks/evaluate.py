@@ -1,19 +1,19 @@
 """How many responses a second the engine ``hf`` gives on a CPU, beside what others would use.
 
-The same model, prompts, number of threads and greedy text: this project's engine, a batched loop
+The same model, prompts, one thread and greedy text: this project's engine, a batched loop
 over ``transformers.generate`` (prompts sorted by length, padded on the left), and
 lm-evaluation-harness where it is installed. Each takes its turn in every round and has the batch
 that suits it best of those tried. The questions are those of ``mini`` and of a benchmark that the
 model has not seen, so that some answers are short and some go on until they are cut. With
 ``--long`` they are those of Hi-ToM, five to each of its long stories, and the model has random
 weights; the engine is measured there without sharing what questions begin with, too.
-Run ``python -m benchmarks.evaluate [--model FOLDER] [--long] [--threads N]``.
+Run ``python -m benchmarks.evaluate [--long]``; :mod:`benchmarks.real_model` asks any model.
 """
 
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -66,15 +66,15 @@ class Exam:
     batches: Sequence[int]
 
 
-def short_exam(count: int, folder: Path) -> Exam:
+def short_exam(folder: Path) -> Exam:
     """Questions to a model that answers such."""
-    prompts = prompts_of(AutoTokenizer.from_pretrained(folder), count)
+    prompts = prompts_of(AutoTokenizer.from_pretrained(folder))
     return Exam(folder, prompts, MOST_TOKENS, (32, 48, 64))
 
 
-def long_exam(count: int, folder: Path) -> Exam:
+def long_exam(shipped: Path, folder: Path) -> Exam:
     """Hi-ToM's questions, five to a story, to a model that is written into a folder."""
-    tokenizer = AutoTokenizer.from_pretrained(find_root() / "models" / "nano-0" / "model")
+    tokenizer = AutoTokenizer.from_pretrained(shipped)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
     shape = {"hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 4}
@@ -83,7 +83,7 @@ def long_exam(count: int, folder: Path) -> Exam:
     config = Qwen2Config(vocab_size=len(tokenizer), **shape, **heads, **special)
     Qwen2ForCausalLM(config).save_pretrained(folder)
     source = HiTomSource(kind="hi_tom_style")
-    told = generated.stories(source, "benchmark", count // 5)
+    told = generated.stories(source, "benchmark", QUESTIONS // 5)
     asked = [f"{row['story']}\n{row['question']}" for rows in told for row in rows]
     return Exam(folder, _prompts(asked), LONG_ANSWER, (8, 32))
 
@@ -93,19 +93,19 @@ def _prompts(asked: list[str]) -> list[Prompt]:
     return [Prompt([{"role": "user", "content": text}], (n,)) for n, text in enumerate(asked)]
 
 
-def prompts_of(tokenizer: Any, count: int) -> list[Prompt]:
+def prompts_of(tokenizer: Any) -> list[Prompt]:
     """Questions: half like those of ``mini``, a quarter sums, a quarter not like these."""
     told = HiTomSource(
         kind="hi_tom_style", telling="brief", small_names=True, agents=3, structure="free"
     )
     strange = HiTomSource(kind="hi_tom_style", telling="brief", agents=3)
     sums = generated.arithmetic(
-        ArithmeticSource(kind="arithmetic", test=count), "benchmark", count // 4
+        ArithmeticSource(kind="arithmetic", test=QUESTIONS), "benchmark", QUESTIONS // 4
     )
     asked = [problem["question"] for problem in sums]
-    for source, wanted in ((told, count // 2), (strange, count // 4)):
+    for source, wanted in ((told, QUESTIONS // 2), (strange, QUESTIONS // 4)):
         fitting: list[str] = []
-        for rows in generated.stories(source, "benchmark", count * 4):
+        for rows in generated.stories(source, "benchmark", QUESTIONS * 4):
             text = f"{rows[-1]['story']}\n{rows[-1]['question']}"
             if len(encode_prompt(tokenizer, [{"role": "user", "content": text}])) <= MOST_TOKENS:
                 fitting.append(text)
@@ -220,24 +220,20 @@ def measure(engines: dict[str, Answer], batches: Sequence[int]) -> tuple[dict[st
 def main() -> None:
     """Measure all engines in turns, and print the ratios."""
     parser = ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="of each engine")
-    parser.add_argument("--model", type=Path, metavar="FOLDER", help="asked instead of nano-0")
     parser.add_argument("--long", action="store_true", help="five questions to each long story")
-    chosen = parser.parse_args()
-    torch.set_num_threads(chosen.threads)
+    long = parser.parse_args().long
+    torch.set_num_threads(1)
     with TemporaryDirectory() as folder:
         shipped = find_root() / "models" / "nano-0" / "model"
-        asked = chosen.model or shipped
-        exam = long_exam(QUESTIONS, Path(folder)) if chosen.long else short_exam(QUESTIONS, asked)
-        take(exam, chosen)
+        take(long_exam(shipped, Path(folder)) if long else short_exam(shipped), long)
 
 
-def take(exam: Exam, chosen: Namespace) -> None:
+def take(exam: Exam, long: bool) -> None:
     """Let the engines take an exam, and print the ratios."""
     tokenizer = AutoTokenizer.from_pretrained(exam.folder)
     ours = our_engine(exam)
     engines = {"ours": ours, "generate": generate_loop(exam)}
-    if chosen.long:
+    if long:
         engines["apart"] = apart(ours)
     if find_spec("lm_eval") is None:
         print("lm-evaluation-harness is not installed here, so it is not measured")
@@ -249,8 +245,8 @@ def take(exam: Exam, chosen: Namespace) -> None:
     print(
         f"{len(prompts)} questions of {min(asked)} to {max(asked)} tokens "
         f"(mean {mean(asked):.0f}), answers of {min(lengths)} to {max(lengths)} (mean "
-        f"{mean(lengths):.0f}); {processor()}, {os.cpu_count()} cores, {chosen.threads} "
-        f"threads, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}"
+        f"{mean(lengths):.0f}); {processor()}, {os.cpu_count()} cores, one thread, load "
+        f"{os.getloadavg()[0]:.1f}, torch {torch.__version__}"
     )
     seconds, differing = measure(engines, exam.batches)
     print(f"texts that differ from this project's: {', '.join(differing)}")

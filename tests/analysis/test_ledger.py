@@ -631,12 +631,12 @@ ROW = {"name": "a", "source": "b", "says": "c", "needs": "d"}
 @pytest.mark.parametrize(
     ("decide", "said"),
     [
-        ("{rise: {gain: [m, hi_tom]}}", "claim a: found 'rise'; allowed: above, as_published"),
+        ("{rise: {gain: [m, hi_tom]}}", "claim a: found 'rise'; allowed: as_published, asked"),
         ("{rises: {gained: [m, hi_tom]}}", "claim a: found 'gained'; allowed: gain, late, lead"),
         ("{rises: {gain: [m]}}", "claim a: gain: missing a required argument: 'topic'; it takes"),
         ("{rises: {gain: [m, hi_tom, first]}}", "claim a: found 'first'; allowed: int or NoneType"),
         ("{rises: {gain: [m, hi_tom]}, over: 1.0}", "claim a: rises: got an unexpected keyword"),
-        ("rises", "claim a: found 'rises'; allowed: above"),
+        ("rises", "claim a: found 'rises'; allowed: as_published"),
     ],
 )
 def test_a_row_that_is_no_claim_is_refused(tmp_path: Path, decide: str, said: str) -> None:

@@ -83,16 +83,15 @@ def _measured(
     return _tested(test)
 
 
-def rises(measure: Measure, by: float = 0.0, least: float = MARGIN, of: int = 1) -> Test:
+def rises(measure: Measure, by: float = 0.0, least: float = MARGIN) -> Test:
     """More than ``by``; contradicted where a rise of ``least``, or of ``by``, is excluded.
 
     Args:
         measure: What is looked at.
         by: What it must exceed.
         least: The smallest rise that would count.
-        of: How many such tests are made together.
     """
-    return _measured(measure, lambda e: _word(e.low > by, e.high < max(by, least)), of=of)
+    return _measured(measure, lambda e: _word(e.low > by, e.high < max(by, least)))
 
 
 def falls(measure: Measure, by: float = 0.0, least: float = MARGIN, of: int = 1) -> Test:
@@ -139,14 +138,9 @@ def not_behind(measure: Measure, margin: float = MARGIN) -> Test:
     return _measured(measure, word, equal_within)
 
 
-def above(measure: Measure, threshold: float) -> Test:
-    """More than a threshold; contradicted where it is less."""
-    return rises(measure, by=threshold, least=threshold)
-
-
 def below(measure: Measure, threshold: float) -> Test:
     """Less than a threshold; contradicted where it is more."""
-    return not_(above(measure, threshold))
+    return not_(rises(measure, by=threshold, least=threshold))
 
 
 # --- several --------------------------------------------------------------------------------------
