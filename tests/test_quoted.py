@@ -53,9 +53,9 @@ def test_no_result_stands_outside_of_what_is_written(page: str) -> None:
 def test_results_name_what_they_were_made_on(path: Path) -> None:
     found = read_stored(PROJECT, path.stem)
     assert found is not None
-    assert found.study == path.stem and found.processor
-    assert set(found.libraries) >= {"torch", "scikit-learn"}
-    assert re.fullmatch(r"[0-9a-f]{7}", found.commit)
+    assert found["study"] == path.stem and found["processor"]
+    assert set(found["libraries"]) >= {"torch", "scikit-learn"}
+    assert re.fullmatch(r"[0-9a-f]{7}", found["commit"])
 
 
 def test_what_another_machine_made_is_named_after_it(tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ from io import StringIO
 from rich.console import Console
 
 from benchmarks.quoted.table import made_on, table, whole
-from benchmarks.stored import Share, Stored, Verdict
+from benchmarks.stored import Stored
 from pipeline.analysis.answer import ONE_RUN, does
 from pipeline.analysis.results import Row
-from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate
+from pipeline.analysis.seeds import BEST, LAST, SeedEstimate
 from pipeline.analysis.steps import STEPS
 from pipeline.analysis.table import notes_on, table_of
+from pipeline.analysis.tables import Line
 from pipeline.analysis.ways import WAYS
 from pipeline.evaluate.records import PAIR_ACCURACY
 from pipeline.evaluate.statistics import LEVEL
@@ -22,6 +23,9 @@ from pipeline.formats.foreign import markdown_table
 from pipeline.formats.plural import counted, percent
 from pipeline.judge.answers import followed
 from pipeline.judge.found import findable
+
+Rows = Mapping[tuple[str, str], Line]
+"""Rows of the result table by cell and task."""
 
 _SEED = re.compile(r"-s(\d+)\b")
 
@@ -56,30 +60,35 @@ CHIEF = (PAIR_ACCURACY, "options")
 
 def opening(found: Stored) -> str:
     """What was run, and on what."""
-    steps = f"{found.steps} steps of {found.prompts} prompts x {found.rollouts} completions each"
-    said = [f"`{found.study}`", *([steps] if found.steps else [])]
-    if found.over_seeds:
-        said.append(counted(found.over_seeds[0].change.seeds, "seed"))
-    return f"{'; '.join(said)}. {made_on(found.commit, found.processor, found.libraries)}\n"
+    steps = "{steps} steps of {prompts} prompts x {rollouts} completions each".format_map(found)
+    said = [f"`{found['study']}`", *([steps] if found["steps"] else [])]
+    if found["over_seeds"]:
+        said.append(counted(_seeds(found), "seed"))
+    made = made_on(found["commit"], found["processor"], found["libraries"])
+    return f"{'; '.join(said)}. {made}\n"
+
+
+def _seeds(found: Stored) -> int:
+    return int(found["over_seeds"][0]["change"]["seeds"])
 
 
 def result_table(found: Stored) -> str:
     """The verdicts, and below them the result table as ``tomrl report`` prints it."""
     columns = {
-        "cell": lambda each: each.cell,
-        "answers follow": lambda each: followed(each.answers, each.by),
-        "explained": lambda each: f"{whole(each.explained)} %",
-        "the same where that is wrong": lambda each: _share(each.copied),
-        "could be found": lambda each: findable(each.found),
-        "true": lambda each: _share(each.true),
-        "used": lambda each: _share(each.used),
-        "reasoning is": lambda each: each.reasoning,
+        "cell": lambda each: each["cell"],
+        "answers follow": lambda each: followed(each["answers"], each["by"]),
+        "explained": lambda each: f"{whole(each['explained'])} %",
+        "the same where that is wrong": lambda each: _share(each["copied"]),
+        "could be found": lambda each: findable(each["found"]),
+        "true": lambda each: _share(each["true"]),
+        "used": lambda each: _share(each["used"]),
+        "reasoning is": lambda each: each["reasoning"],
     }
-    return f"{table(columns, found.verdicts)}\n{printed_table(found)}"
+    return f"{table(columns, found['verdicts'])}\n{printed_table(found)}"
 
 
-def _share(found: Share | None) -> str:
-    return "-" if found is None else f"{percent(found.value)} %"
+def _share(found: Line | None) -> str:
+    return "-" if found is None else f"{percent(found['value'])} %"
 
 
 def printed_table(found: Stored, beside: Sequence[str] | None = None) -> str:
@@ -90,27 +99,27 @@ def printed_table(found: Stored, beside: Sequence[str] | None = None) -> str:
         beside: Figures beside the accuracies to show; all if absent.
     """
     rows = [
-        row.model_copy(
-            update={"beside": {k: v for k, v in row.beside.items() if k in (beside or row.beside)}}
+        Row.model_validate(
+            {**row, "beside": {k: v for k, v in row["beside"].items() if not beside or k in beside}}
         )
-        for row in found.rows
+        for row in found["rows"]
     ]
     screen = StringIO()
     console = Console(file=screen, width=WIDTH, color_system=None, force_terminal=False)
-    console.print(table_of(found.title, rows, notes_on(rows)))
+    console.print(table_of(found["title"], rows, notes_on(rows)))
     shown = "\n".join(line.rstrip() for line in screen.getvalue().splitlines())
     return f"```\n{shown}\n```\n"
 
 
 def first_screen(found: Stored) -> str:
     """Accuracy and verdict of each cell of one run, before training and after it."""
-    rows = {(row.cell, row.task): row for row in found.rows}
-    base, *trained = found.verdicts
+    rows = _rows(found)
+    base, *trained = found["verdicts"]
     heads = ("trained on", *list(TELLING.values())[:2], "both of a pair")
-    before = _line(rows, base, trained[0].cell, "base")
-    lines = [before, *(_line(rows, each, each.cell, "trained") for each in trained)]
+    before = _line(rows, base, trained[0]["cell"], "base")
+    lines = [before, *(_line(rows, each, each["cell"], "trained") for each in trained)]
     said = " ".join(
-        f"Trained on `{e.combination}`, the model {does(e.answers, e.by, e.explained)}."
+        f"Trained on `{e['combination']}`, the model {does(e['answers'], e['by'], e['explained'])}."
         for e in trained
     )
     return (
@@ -122,16 +131,18 @@ def first_screen(found: Stored) -> str:
 
 def training_sets(found: Stored) -> str:
     """What rules and simpler minds score on training sets, in %."""
-    sets = found.training
+    sets = found["training"]
     figures = {
-        "questions": lambda each: f"{each.rows:,}",
-        "boosted trees": lambda each: percent(each.learned.accuracy),
-        "list of rules": lambda each: percent(each.learned.readable_accuracy),
-        "best listed rule": lambda each: f"{percent(each.rule.accuracy)} {each.rule.rule}",
+        "questions": lambda each: f"{each['rows']:,}",
+        "boosted trees": lambda each: percent(each["learned"]["accuracy"]),
+        "list of rules": lambda each: percent(each["learned"]["readable_accuracy"]),
+        "best listed rule": lambda each: (
+            f"{percent(each['rule']['accuracy'])} {each['rule']['rule']}"
+        ),
     }
     lines = [(name, *map(of, sets.values())) for name, of in figures.items()]
-    for mind in next(iter(sets.values())).minds:
-        lines.append((mind, *(percent(each.minds[mind]) for each in sets.values())))
+    for mind in next(iter(sets.values()))["minds"]:
+        lines.append((mind, *(percent(each["minds"][mind]) for each in sets.values())))
     return markdown_table(("in %", *(f"`{key}`" for key in sets)), lines, range(1, len(sets) + 1))
 
 
@@ -139,11 +150,11 @@ def what_pays(found: Stored) -> str:
     """What scores on training sets, and what learned rules score on columns against them."""
     columns = {
         "columns": lambda each: each[0],
-        "boosted trees": lambda each: percent(each[1].accuracy),
-        "list of rules": lambda each: percent(each[1].readable_accuracy),
-        "both sides of a pair": lambda each: percent(each[1].pairs),
+        "boosted trees": lambda each: percent(each[1]["accuracy"]),
+        "list of rules": lambda each: percent(each[1]["readable_accuracy"]),
+        "both sides of a pair": lambda each: percent(each[1]["pairs"]),
     }
-    return f"{training_sets(found)}\n{table(columns, found.columns.items())}"
+    return f"{training_sets(found)}\n{table(columns, found['columns'].items())}"
 
 
 # --- over seeds -----------------------------------------------------------------------------------
@@ -154,20 +165,20 @@ def seed_by_seed(found: Stored) -> str:
 
     Controls, whose reward is drawn by a coin, are left out.
     """
-    rows = {(row.cell, row.task): row for row in found.rows}
-    bases = {_seed_of(e.cell): e for e in found.verdicts if not e.combination}
-    trained = [e for e in found.verdicts if e.combination and "-random-" not in e.cell]
+    rows, verdicts = _rows(found), found["verdicts"]
+    bases = {_seed_of(e["cell"]): e for e in verdicts if not e["combination"]}
+    trained = [e for e in verdicts if e["combination"] and "-random-" not in e["cell"]]
 
-    def line(each: Verdict, cell: str, when: str) -> tuple[str, ...]:
+    def line(each: Line, cell: str, when: str) -> tuple[str, ...]:
         trained_on, *texts = _line(rows, each, cell, when)
         return (trained_on, _seed_of(cell), *texts)
 
-    first = {_seed_of(each.cell): each for each in reversed(trained)}
-    lines = [line(base, first[seed].cell, "base") for seed, base in bases.items()]
-    lines += [line(each, each.cell, "trained") for each in trained]
+    first = {_seed_of(each["cell"]): each["cell"] for each in reversed(trained)}
+    lines = [line(base, first[seed], "base") for seed, base in bases.items()]
+    lines += [line(each, each["cell"], "trained") for each in trained]
     sets = list(dict.fromkeys(map(_set_of, trained)))
     one, other = (
-        [_telling(rows, e.cell, "trained") for e in trained if _set_of(e) == name]
+        [_telling(rows, e["cell"], "trained") for e in trained if _set_of(e) == name]
         for name in reversed(sets)
     )
     texts = _less(*(list(zip(*side, strict=True)) for side in (one, other)))
@@ -181,47 +192,49 @@ def seed_by_seed(found: Stored) -> str:
     )
 
 
-def _line(
-    rows: Mapping[tuple[str, str], Row], each: Verdict, cell: str, when: str
-) -> tuple[str, ...]:
+def _rows(found: Stored) -> Rows:
+    return {(row["cell"], row["task"]): row for row in found["rows"]}
+
+
+def _line(rows: Rows, each: Line, cell: str, when: str) -> tuple[str, ...]:
     """The figures of a cell, before or after training, and what its answers follow."""
     figures = (percent(value) for value in _telling(rows, cell, when))
-    return (_set_of(each), *figures, followed(each.answers, each.by), each.reasoning)
+    return (_set_of(each), *figures, followed(each["answers"], each["by"]), each["reasoning"])
 
 
-def _set_of(each: Verdict) -> str:
+def _set_of(each: Line) -> str:
     """What a cell is trained on, whatever its seed."""
-    return f"`{_SEED.sub('', each.combination)}`" if each.combination else "-"
+    return f"`{_SEED.sub('', each['combination'])}`" if each["combination"] else "-"
 
 
 def _seed_of(cell: str) -> str:
     return str(_SEED.findall(cell)[0])
 
 
-def _telling(rows: Mapping[tuple[str, str], Row], cell: str, when: str) -> list[float]:
+def _telling(rows: Rows, cell: str, when: str) -> list[float]:
     """What tells belief from rule, before or after training; of pairs, that both are right."""
     figures = [rows[cell, "rule_right"], rows[cell, "rule_wrong"]]
-    figures.append(rows[cell, "pairs"].beside[PAIR_ACCURACY])
-    return [getattr(figure, when) for figure in figures]
+    figures.append(rows[cell, "pairs"]["beside"][PAIR_ACCURACY])
+    return [figure[when] for figure in figures]
 
 
 def changes(found: Stored) -> str:
     """What each training changes in the columns that tell belief from rule."""
-    scores = {who.who: who.columns for who in found.standings}
-    lines, model = [], {each.model for each in found.verdicts}
+    scores = {who["who"]: who["columns"] for who in found["standings"]}
+    lines, model = [], {each["model"] for each in found["verdicts"]}
     for group, measures in _by_group(found).items():
         combination, arm = _trained(group)
         texts = (
-            f"{percent(scores[group][name].mean)} %"
+            f"{percent(scores[group][name]['mean'])} %"
             if arm == "warm"
-            else measures[name].change.points()
+            else SeedEstimate(**measures[name]["change"]).points()
             for name in TELLING
         )
         lines.append((f"`{combination}`", ARMS[arm], *texts))
     warm = "; of a warm start, its accuracy" if any(ARMS["warm"] in line for line in lines) else ""
     return (
         f"What each training changes, in points{warm}: means over "
-        f"{found.over_seeds[0].change.seeds} seeds and 95 % intervals; `{found.study}`, "
+        f"{_seeds(found)} seeds and 95 % intervals; `{found['study']}`, "
         f"{', '.join(sorted(model))}.\n\n"
         f"{markdown_table(('trained on', 'by', *TELLING.values()), lines)}"
     )
@@ -246,11 +259,11 @@ def _less(one: Sequence[Sequence[float]], other: Sequence[Sequence[float]]) -> I
         yield SeedEstimate.of([a - b for a, b in zip(mine, theirs, strict=True)]).points()
 
 
-def _by_group(found: Stored) -> dict[str, dict[str, SeedChange]]:
+def _by_group(found: Stored) -> dict[str, dict[str, Line]]:
     """The changes by group of cells and measure."""
-    groups: dict[str, dict[str, SeedChange]] = {}
-    for each in found.over_seeds:
-        groups.setdefault(each.group, {})[each.measure] = each
+    groups: dict[str, dict[str, Line]] = {}
+    for each in found["over_seeds"]:
+        groups.setdefault(each["group"], {})[each["measure"]] = each
     return groups
 
 
@@ -266,16 +279,16 @@ def _called(trained: tuple[str, str]) -> str:
 
 def _steps(found: Stored, group: str) -> list[list[float]]:
     """What each seed changed in each telling column; of a chain, since the cell before."""
-    if not found.chained:
+    if "chained" not in found:
         measured = [_by_group(found)[group][column] for column in TELLING]
         return [
-            [after - before for before, after in zip(each.befores, each.afters, strict=True)]
+            [after - before for before, after in zip(each["befores"], each["afters"], strict=True)]
             for each in measured
         ]
     return [
         [
             step["after"] - step["before"]
-            for step in found.chained
+            for step in found["chained"]
             if (_SEED.sub("", step["cell"]), step["task"]) == (group, column)
         ]
         for column in TELLING
@@ -284,16 +297,17 @@ def _steps(found: Stored, group: str) -> list[list[float]]:
 
 def test_time(found: Stored) -> str:
     """What prompt programs and trainings get right; profiles are in the report."""
-    rows = (WAYS.texts(line)[:-1] for line in found.test_time)
+    rows = (WAYS.texts(line)[:-1] for line in found["test_time"])
     return markdown_table(WAYS.headings[:-1], rows, WAYS.numbers)
 
 
 def by_chance(found: Stored) -> str:
     """How many intervals exclude no change, and how many would by chance."""
-    columns = [each for each in found.over_seeds if each.measure not in (BEST, LAST)]
-    coin = [each for each in columns if _trained(each.group)[1] == "random"]
+    columns = [each for each in found["over_seeds"] if each["measure"] not in (BEST, LAST)]
+    coin = [each for each in columns if _trained(each["group"])[1] == "random"]
     sure, of_coin = (
-        sum(each.change.low > 0 or each.change.high < 0 for each in of) for of in (columns, coin)
+        sum(each["change"]["low"] > 0 or each["change"]["high"] < 0 for each in of)
+        for of in (columns, coin)
     )
     return (
         f"Of all {len(columns)} changes of columns, {sure} have an interval on one side of zero; "
@@ -304,4 +318,4 @@ def by_chance(found: Stored) -> str:
 
 def steps(found: Stored) -> str:
     """What each training changed, column by column, beside all of them together."""
-    return STEPS.markdown(found.chained)
+    return STEPS.markdown(found["chained"])
