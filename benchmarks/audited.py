@@ -12,7 +12,8 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -69,14 +70,10 @@ def sets_to_audit(root: Path, mirror: Path, folder: Path) -> dict[str, Make]:
     """
     params = expand(find_study(root, TRAINED_IN))
     raw = cache(lambda: _put_together(params, mirror, folder))
-    found: dict[str, Make] = {task.name: _reader(task, mirror) for task in published()}
+    found: dict[str, Make] = {task.name: partial(task.examples, mirror) for task in published()}
     for key, entry in params.dataset.items():
         found[f"{TRAINED_IN}/{key}"] = _trained(entry, raw)
     return found
-
-
-def _reader(task: Task, mirror: Path) -> Make:
-    return lambda: task.examples(mirror)
 
 
 def _trained(entry: DatasetEntry, raw: Callable[[], Path]) -> Make:
@@ -89,15 +86,10 @@ def _put_together(params: Params, mirror: Path, folder: Path) -> Path:
         (folder / source.name).symlink_to(source)
     for key, made in params.acquire.items():
         if isinstance(made, HiTomSource):
-            _write_generated(made, folder / key)
+            (folder / key).mkdir()
+            told = stories(made, "train", made.train)
+            write_lines(folder / key / "train.jsonl", chain.from_iterable(told))
     return folder
-
-
-def _write_generated(source: HiTomSource, folder: Path) -> None:
-    """Write the stories that a study trains on, as its stage ``acquire`` does."""
-    folder.mkdir()
-    made = stories(source, "train", source.train)
-    write_lines(folder / "train.jsonl", (row for told in made for row in told))
 
 
 def kept(found: ColumnAudit) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pipeline.base.closure import own_code
 from pipeline.config.params import DatasetEntry
-from pipeline.formats.files import digest_of, folder_digests, replacing
+from pipeline.formats.files import digest_of, folder_digests, replacing, write_json
 from pipeline.formats.records import Record, refuse_foreign
 from pipeline.stages.common import Stage, run
 from pipeline.stages.prompts import write_frames
@@ -37,15 +37,6 @@ class Origins(Record):
     """What the rows of several tasks come from, by task."""
 
     tasks: dict[str, TaskOrigin]
-
-
-class GradingRules(Record):
-    """Digest of the code that grades the rows of each task, beside the rows themselves.
-
-    Whoever reads the rows depends on it by depending on their folder.
-    """
-
-    rules: dict[str, str]
 
 
 def main(stage: Stage) -> None:
@@ -95,12 +86,15 @@ def _rules_of(task: str) -> str:
 
 
 def write_rules(stage: Stage, name: str, tasks: set[str], folder: Path) -> None:
-    """Write the grading rules of a dataset's tasks, or the suite's, into the folder of its rows."""
+    """Write digests of the rules that grade a dataset's tasks, or the suite's, beside its rows.
+
+    Whoever reads the rows depends on them by depending on their folder.
+    """
     path = stage.data / "sources" / f"{name}.json"
     origins = Origins.read(path, "sources").tasks
     refuse_foreign(path, "tasks", origins, tasks, "sources")
-    rules = GradingRules(rules={task: origin.rules for task, origin in origins.items()})
-    rules.write(folder / "rules.json")
+    rules = {task: origin.rules for task, origin in origins.items()}
+    write_json(folder / "rules.json", {"rules": rules})
 
 
 if __name__ == "__main__":
