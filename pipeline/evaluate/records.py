@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import not_
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from pipeline.formats.provenance import Libraries
 from pipeline.formats.records import Record, refuse_foreign
-
-_WHERE_THERE_ARE_ANY = (
-    "unread",
-    "too_late",
-    "refused",
-    "pairs",
-    "own",
-    "headline",
-    "samples",
-    "options",
-)
 
 PAIR_ACCURACY, SENSITIVITY = "pair accuracy", "intervention sensitivity"
 """The figures of counterfactual pairs, as tables name them."""
@@ -141,15 +131,15 @@ class TaskScores(Share):
     prompts_too_long: int
     by_order: dict[str, Share]
     by_question_type: dict[str, Share]
-    unread: int = 0
-    too_late: int = 0
-    refused: int = 0
-    pairs: PairScores | None = None
+    unread: int = Field(default=0, exclude_if=not_)
+    too_late: int = Field(default=0, exclude_if=not_)
+    refused: int = Field(default=0, exclude_if=not_)
+    pairs: PairScores | None = Field(default=None, exclude_if=not_)
     prompt_mean: float = 0.0
-    own: dict[str, float] = Field(default_factory=dict)
-    headline: list[str] = Field(default_factory=list)
-    samples: SampleScores | None = None
-    options: OptionScores | None = None
+    own: dict[str, float] = Field(default_factory=dict, exclude_if=not_)
+    headline: list[str] = Field(default_factory=list, exclude_if=not_)
+    samples: SampleScores | None = Field(default=None, exclude_if=not_)
+    options: OptionScores | None = Field(default=None, exclude_if=not_)
 
     @property
     def no_answer(self) -> float:
@@ -164,11 +154,6 @@ class TaskScores(Share):
         of_options = {} if self.options is None else self.options.figures()
         own = {name: self.own[name] for name in self.headline}
         return shares | own | of_samples | of_options
-
-    @model_serializer(mode="wrap")
-    def _without_empty(self, written: SerializerFunctionWrapHandler) -> dict[str, object]:
-        fields: dict[str, object] = written(self)
-        return {k: v for k, v in fields.items() if v or k not in _WHERE_THERE_ARE_ANY}
 
 
 class AskedStep(Record):
