@@ -102,12 +102,8 @@ def _of_cell(result: CellResult, shown: Sequence[CellSignature]) -> Iterator[Cel
             model=result.cell.title,
             combination=result.cell.combination or "",
             task=task,
-            answers=found.answers,
-            by=found.by,
-            explained=found.explained,
-            found=found.found,
+            **found.model_dump(include={"answers", "by", "explained", "found", "reasoning"}),
             profile=profile_text(found.profile),
-            reasoning=found.reasoning,
             because=(found.answers_because, found.reasoning_because),
             signatures=list(dict.fromkeys(s.name for s in shown if s.task in asked)),
         )

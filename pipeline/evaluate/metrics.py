@@ -40,11 +40,7 @@ def task_metrics(
         {} if task.scores is None else dict(task.scores([(e, g.grade.extracted) for e, g in pairs]))
     )
     return TaskScores(
-        count=overall.count,
-        correct=overall.correct,
-        accuracy=overall.accuracy,
-        interval=overall.interval,
-        strict_accuracy=overall.strict_accuracy,
+        **dict(overall),
         format_rate=mean(float(g.grade.format_ok) for g in graded),
         length_mean=mean(lengths),
         length_median=median(lengths),

@@ -74,19 +74,11 @@ class TaskVerdict(Record):
 
     @classmethod
     def of(cls, columns: list[str], found: Verdict, signatures: list[dict[str, Any]]) -> Self:
-        said = found.as_json()
         return cls(
             columns=columns,
-            answers=said["answers"],
-            by=said["by"],
-            explained=said["explained"],
-            found=said["found"],
-            answered=said["answered"],
-            profile=said["profile"],
-            reasoning=said["reasoning"],
+            **found.as_json(),
             answers_because=found.answers.because,
             reasoning_because=found.reasoning.because,
-            evidence=said["evidence"],
             signatures=signatures,
         )
 
