@@ -204,10 +204,6 @@ class Results:
         first = result.cell.starts_from
         return self.base_of(result) if first is None else self.cells[first]
 
-    def card_of(self, result: TrainedResult) -> DatasetCard:
-        """The card of what a cell was trained on."""
-        return self.cards[result.cell.combination]
-
     def trained(self) -> list[TrainedResult]:
         return [result for result in self.cells.values() if isinstance(result, TrainedResult)]
 

@@ -108,7 +108,7 @@ def _samples(results: Results, result: TrainedResult) -> Iterator[Signature]:
 
 def _checkpoints(results: Results, result: TrainedResult) -> Iterator[Signature]:
     curve = [r["validation_accuracy"] for r in result.curve if "validation_accuracy" in r]
-    validation = results.card_of(result).sets.get("validation")
+    validation = results.cards[result.cell.combination].sets.get("validation")
     if len(curve) >= 2 * _LAST and validation is not None and validation.rows:
         found = checkpoint_noise(curve[-_LAST:], validation.rows)
         if found is not None:

@@ -183,12 +183,11 @@ def _held(found: Sequence[Found], wanted: int, seed: int) -> tuple[Found, ...]:
     hard = _hard([each.example for each in by_id.values()], random)
     shortest = sorted((by_id[e.id] for e in hard), key=lambda each: (each.events, each.example.id))
 
-    def left_of(most: int) -> list[Example]:
-        return _hard([each.example for each in shortest[:most]], random)
-
     most = wanted
-    while len(left := left_of(most)) < wanted and most < len(shortest):
+    left = _hard([each.example for each in shortest[:most]], random)
+    while len(left) < wanted and most < len(shortest):
         most += max(1, most // _LONGER)
+        left = _hard([each.example for each in shortest[:most]], random)
     return tuple(by_id[each.id] for each in left[:wanted])
 
 

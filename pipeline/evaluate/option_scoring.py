@@ -69,11 +69,8 @@ def batches(choices: Sequence[Choice]) -> list[list[int]]:
 
     found: list[list[int]] = []
     for place in sorted(range(len(choices)), key=size):
-        if not found or len(found[-1]) == SCORED_AT_ONCE or _differ(choices, found[-1][0], place):
+        full = not found or len(found[-1]) == SCORED_AT_ONCE
+        if full or len(choices[found[-1][0]][1]) != len(choices[place][1]):
             found.append([])
         found[-1].append(place)
     return found
-
-
-def _differ(choices: Sequence[Choice], one: int, other: int) -> bool:
-    return len(choices[one][1]) != len(choices[other][1])

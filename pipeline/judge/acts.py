@@ -37,16 +37,13 @@ NEEDED = ("story", "question", "answer", "response")
 def act_rows(count: int, seed: int) -> Iterator[dict[str, Any]]:
     """Yield ``count`` tasks, each with a literal question about the same story after it."""
     source = HiTomSource(kind="hi_tom_style", agents=3, structure="free", tell=(True,), seed=seed)
-    told = (rows[0]["story"] for number in count_up() for rows in _chunk(source, number))
+    chunks = (stories(source, f"acts:{number}", 1000) for number in count_up())
+    told = (rows[0]["story"] for chunk in chunks for rows in chunk)
     for number, example in enumerate(islice(tasks_of(told), count)):
         for asks, row in (("act", example), ("literal", _literal(example))):
             fields = {"story": row.story, "question": row.question, "answer": row.answer}
             goal = {"goal": example.meta["goal"], "acts": example.meta["acts"]}
             yield {"id": f"{seed}-{number}-{asks}", **fields, "order": row.order, **goal}
-
-
-def _chunk(source: HiTomSource, number: int) -> Iterator[Any]:
-    return stories(source, f"acts:{number}", 1000)
 
 
 def _literal(task: Example) -> Example:

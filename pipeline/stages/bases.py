@@ -76,14 +76,8 @@ def api(stage: Stage, key: str, entry: BaseEntry) -> Made:
     """Name a model behind an address."""
     model = entry.model
     assert isinstance(model, ApiModel)
-    manifest = ApiManifest(
-        model=key,
-        api=model.model,
-        address=model.address,
-        key=model.key,
-        prompt_price=model.prompt_price,
-        completion_price=model.completion_price,
-    )
+    settings = model.model_dump(exclude={"kind", "title", "model"})
+    manifest = ApiManifest(model=key, api=model.model, **settings)
     return Made(manifest, BaseCard(model=key, note=NOT_KNOWN))
 
 

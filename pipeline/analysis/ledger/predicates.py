@@ -156,9 +156,10 @@ def asked_alike(test: Test, who: Who) -> Test:
         found, runs = test(evidence), evidence.runs.get(who, ())
         if not found.effects or all(run.base.prompt == run.asked.prompt for run in runs):
             return found
-        said = (f"{effect.what} ({OTHER_PROMPT})" for effect in found.effects)
-        told = zip(found.effects, said, strict=True)
-        effects = (effect.model_copy(update={"what": what}) for effect, what in told)
+        effects = (
+            effect.model_copy(update={"what": f"{effect.what} ({OTHER_PROMPT})"})
+            for effect in found.effects
+        )
         return Decision(word="undecided", effects=tuple(effects))
 
     return run
