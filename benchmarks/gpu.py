@@ -152,7 +152,7 @@ def _measure(
     shown = prompts if shared else [prompt for prompt in prompts for _ in range(group)]
     each = group if shared else 1
     recipe = recipe.model_copy(update={"groups_per_micro_batch": len(shown)})
-    updater = Updater.of(recipe, Grpo(), learner, reference, None)
+    updater = Updater(recipe, Grpo(), learner, reference, None)
 
     def roll_out(steps: int = new) -> Any:
         policy.eval()

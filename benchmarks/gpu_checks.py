@@ -142,7 +142,7 @@ def learned(shape: Any, device: Any, precision: str, algorithm: Any) -> tuple[fl
     # A step of 1 along the gradient: what the weights lose is the gradient.
     before = torch.nn.utils.parameters_to_vector(policy.parameters()).detach().clone()
     learner = Learner(policy, torch.optim.SGD(policy.parameters(), lr=1.0))
-    updater = Updater.of(recipe, algorithm, learner, reference.requires_grad_(False), None)
+    updater = Updater(recipe, algorithm, learner, reference.requires_grad_(False), None)
     loss = updater.update(updater.prepare(as_batch(prompts, completions))).loss
     after = torch.nn.utils.parameters_to_vector(policy.parameters()).detach()
     return loss, (before - after).cpu()

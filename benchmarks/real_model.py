@@ -150,7 +150,7 @@ def _imitating(
     """What takes a step as the trainer does, with the micro-batches of the study ``smol``."""
     budget = {"groups_per_micro_batch": 16, "tokens_per_micro_batch": 1300}
     recipe = Train(**RECIPE | {"precision": "bfloat16", "learning_rate": RATE} | budget)
-    updater = Updater.of(recipe, Sft(), Learner.of(model, RATE), None, None)
+    updater = Updater(recipe, Sft(), Learner.of(model, RATE), None, None)
     batch = as_batch(prompts, [Completion(text, finished=True) for text in texts])
     return lambda: updater.update(updater.prepare(batch))
 

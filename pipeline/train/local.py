@@ -125,7 +125,7 @@ class LocalTrainer:
             self.policy.gradient_checkpointing_enable()
         policy = self._learner(device, reference)
         learners = {"": policy} if critic is None else {"": policy, "critic.": critic}
-        self._updater = Updater.of(recipe, self.algorithm, policy, reference, critic)
+        self._updater = Updater(recipe, self.algorithm, policy, reference, critic)
         self._schedule = Schedule.of(recipe, len(self.train))
         judge = Judge(self.tokenizer, preset_of(recipe.reward), recipe.think)
         self._source = ExperienceSource(

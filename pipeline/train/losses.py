@@ -12,20 +12,6 @@ import torch
 from torch import Tensor
 
 
-@dataclass(frozen=True)
-class Kl:
-    """The KL penalty against the reference model.
-
-    Attributes:
-        kind: Estimator, see :func:`kl_estimate`.
-        in_reward: Subtract it from token rewards instead of adding it to the loss.
-    """
-
-    kind: str
-    coefficient: float
-    in_reward: bool
-
-
 def kl_estimate(logprobs: Tensor, reference: Tensor, kind: str) -> Tensor:
     """A per-token estimate of KL(policy || reference) [B, T] (Schulman 2020).
 

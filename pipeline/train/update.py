@@ -5,7 +5,7 @@ Shapes: B = completions of the batch, T = tokens of the longest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 
@@ -23,7 +23,6 @@ from pipeline.train.critic import explained_variance
 from pipeline.train.learner import Learner, NotFinite
 from pipeline.train.losses import (
     Clip,
-    Kl,
     kl_estimate,
     loss_count,
     loss_sum,
@@ -42,46 +41,6 @@ from pipeline.train.scoring import (
     score,
     whole_batch,
 )
-
-
-@dataclass(frozen=True)
-class Objective:
-    """The objective of an update.
-
-    Attributes:
-        clip: Clip range of the probability ratio.
-        longest: Maximum tokens of a completion.
-    """
-
-    clip: Clip
-    kl: Kl
-    entropy: float
-    aggregation: str
-    longest: int
-    value_clip: float
-
-    @classmethod
-    def of(cls, recipe: Train, algorithm: Algorithm) -> Objective:
-        return cls(
-            clip=Clip(recipe.clip_range, recipe.clip_high, recipe.dual_clip),
-            kl=Kl(recipe.kl_kind, recipe.kl_coefficient, recipe.kl_in_reward),
-            entropy=recipe.entropy_coefficient,
-            aggregation=recipe.aggregation,
-            longest=recipe.max_new_tokens,
-            value_clip=algorithm.critic.value_clip if algorithm.critic else 0.0,
-        )
-
-    @property
-    def kl_weight(self) -> float:
-        return 0.0 if self.kl.in_reward else self.kl.coefficient
-
-    def sum(self, losses: Tensor, mask: Tensor) -> Tensor:
-        """The sum of token losses [N, T] that :meth:`count` makes a mean."""
-        return loss_sum(losses, mask, self.aggregation)
-
-    def count(self, mask: Tensor) -> int:
-        """The divisor of the sum over a whole batch."""
-        return loss_count(mask, self.aggregation, self.longest)
 
 
 @dataclass(frozen=True)
@@ -144,61 +103,57 @@ class UpdateStatistics:
 
 @dataclass(frozen=True)
 class Updater:
-    """Improves a policy on batches of rollouts.
+    """Improves a policy on batches of rollouts."""
 
-    Attributes:
-        parts: Optimiser steps on each batch.
-    """
-
+    recipe: Train
+    algorithm: Algorithm
     policy: Learner
     reference: PreTrainedModel | None
     critic: Learner | None
-    algorithm: Algorithm
-    objective: Objective
-    scoring: Scoring
-    batching: Batching
-    parts: int
-    gradient_clip: float
 
-    @classmethod
-    def of(
-        cls,
-        recipe: Train,
-        algorithm: Algorithm,
-        policy: Learner,
-        reference: PreTrainedModel | None,
-        critic: Learner | None,
-    ) -> Updater:
-        return cls(
-            policy=policy,
-            reference=reference,
-            critic=critic,
-            algorithm=algorithm,
-            objective=Objective.of(recipe, algorithm),
-            scoring=Scoring(recipe.temperature, recipe.precision, recipe.entropy_coefficient > 0),
-            batching=Batching(recipe.groups_per_micro_batch, recipe.tokens_per_micro_batch),
-            parts=recipe.updates_per_batch,
-            gradient_clip=recipe.gradient_clip,
-        )
+    @property
+    def _scoring(self) -> Scoring:
+        recipe = self.recipe
+        return Scoring(recipe.temperature, recipe.precision, recipe.entropy_coefficient > 0)
+
+    @property
+    def _kl_weight(self) -> float:
+        """Weight of the KL penalty in the loss."""
+        return 0.0 if self.recipe.kl_in_reward else self.recipe.kl_coefficient
+
+    def _parts(self, rollouts: Rollouts, chosen: range) -> Iterator[MicroBatch]:
+        """The micro-batches of some prompts."""
+        recipe = self.recipe
+        batching = Batching(recipe.groups_per_micro_batch, recipe.tokens_per_micro_batch)
+        return micro_batches(rollouts, batching, chosen)
+
+    def _sum(self, losses: Tensor, mask: Tensor) -> Tensor:
+        """The sum of token losses [N, T] that :meth:`_count` makes a mean."""
+        return loss_sum(losses, mask, self.recipe.aggregation)
+
+    def _count(self, mask: Tensor) -> int:
+        """The divisor of the sum over a whole batch."""
+        return loss_count(mask, self.recipe.aggregation, self.recipe.max_new_tokens)
 
     def prepare(self, rollouts: Rollouts) -> Batch:
         """The advantages of a batch, and other inputs of its optimiser steps."""
-        policy, kl = self.policy.model, self.objective.kl
+        policy, recipe = self.policy.model, self.recipe
         _, mask = pad_right([c.tokens for c in rollouts.completions], 0, policy.device)
         scores = sent([r.score for r in rollouts.rewards], policy.device)
         rewards = at_last_token(scores, mask)
-        parts = list(micro_batches(rollouts, self.batching, range(len(rollouts.rows))))
+        parts = list(self._parts(rollouts, range(len(rollouts.rows))))
         old = anchor = None
-        if self.parts > 1 or kl.in_reward:
+        if recipe.updates_per_batch > 1 or recipe.kl_in_reward:
             old = self._all_logprobs(policy, parts)
-        if kl.in_reward and kl.coefficient and self.algorithm.reference:
+        if recipe.kl_in_reward and recipe.kl_coefficient and self.algorithm.reference:
             assert old is not None and self.reference is not None
             anchor = self._all_logprobs(self.reference, parts)
-            rewards = rewards - kl.coefficient * (kl_estimate(old, anchor, kl.kind) * mask)
+            penalty = kl_estimate(old, anchor, recipe.kl_kind) * mask
+            rewards = rewards - recipe.kl_coefficient * penalty
         values = self._all_values(parts)
         found = estimate(self.algorithm, Signal(rewards, mask, rollouts.group, values))
         # With a single step on the batch, the policy is still the one that it was sampled from.
-        old = old if self.parts > 1 else None
+        old = old if recipe.updates_per_batch > 1 else None
         return Batch(rollouts, mask, found.advantage, old, anchor, values, found.returns)
 
     def update(self, batch: Batch) -> UpdateStatistics:
@@ -206,7 +161,7 @@ class Updater:
         if self._can_skip:
             batch = batch.sorted()
         prompts = len(batch.rollouts.rows)
-        part = -(-prompts // self.parts)
+        part = -(-prompts // self.recipe.updates_per_batch)
         totals = torch.zeros(5, device=batch.mask.device)
         norms, value_norms = [], []
         for start in range(0, prompts, part):
@@ -214,27 +169,28 @@ class Updater:
             if not torch.isfinite(totals).all():
                 self.policy.optimizer.zero_grad()
                 raise NotFinite(f"the loss is {totals[0].item()}")
-            norms.append(self.policy.step(self.gradient_clip))
+            norms.append(self.policy.step(self.recipe.gradient_clip))
             if self.critic is not None:
-                value_norms.append(self.critic.step(self.gradient_clip))
+                value_norms.append(self.critic.step(self.recipe.gradient_clip))
         return self._statistics(batch, totals, norms, value_norms)
 
     @property
     def _can_skip(self) -> bool:
         """Prompts whose advantages are all zero have no gradient."""
-        weighed = self.objective.kl_weight or self.objective.entropy
-        return self.algorithm.samples and not weighed and self.parts == 1 and self.critic is None
+        weighed = self._kl_weight or self.recipe.entropy_coefficient
+        once = self.recipe.updates_per_batch == 1
+        return self.algorithm.samples and not weighed and once and self.critic is None
 
     def _all_logprobs(self, model: PreTrainedModel, parts: Sequence[MicroBatch]) -> Tensor:
         """[B, T]."""
-        return whole_batch([fixed_logprobs(model, part, self.scoring) for part in parts])
+        return whole_batch([fixed_logprobs(model, part, self._scoring) for part in parts])
 
     @torch.no_grad()
     def _all_values(self, parts: Sequence[MicroBatch]) -> Tensor | None:
         """[B, T]."""
         if self.critic is None:
             return None
-        model, precision = self.critic.model, self.scoring.precision
+        model, precision = self.critic.model, self.recipe.precision
         return whole_batch([estimate_values(model, part, precision) for part in parts])
 
     def _accumulate(self, batch: Batch, chosen: range) -> Tensor:
@@ -243,17 +199,17 @@ class Updater:
         """
         rollouts = batch.rollouts
         rows = slice(chosen.start * rollouts.group, chosen.stop * rollouts.group)
-        count = self.objective.count(batch.mask[rows])
+        count = self._count(batch.mask[rows])
         learn = self._policy_loss if self.algorithm.weighs else self._imitation_loss
         totals = torch.zeros(5, device=batch.mask.device)
         cut = chosen.stop if batch.teaching is None else batch.teaching
         # In one context the weights are cast once, not for each micro-batch.
-        with autocast(batch.mask.device, self.scoring.precision):
+        with autocast(batch.mask.device, self.recipe.precision):
             for prompts in (range(chosen.start, cut), range(cut, chosen.stop)):
                 silent = prompts.start == cut
-                for part in micro_batches(rollouts, self.batching, prompts) if prompts else ():
+                for part in self._parts(rollouts, prompts) if prompts else ():
                     with torch.no_grad() if silent else nullcontext():
-                        scores = score(self.policy.model, part, self.scoring)
+                        scores = score(self.policy.model, part, self._scoring)
                         loss, sums = learn(scores, part, batch)
                     if not silent:
                         (loss / count).backward()  # type: ignore[no-untyped-call]
@@ -264,16 +220,17 @@ class Updater:
         self, scores: Scores, part: MicroBatch, batch: Batch
     ) -> tuple[Tensor, list[Tensor]]:
         """The loss of a micro-batch, and its sums of loss, KL, entropy, clipped tokens."""
-        objective, mask, width = self.objective, scores.mask, scores.mask.shape[1]
+        recipe, mask, width = self.recipe, scores.mask, scores.mask.shape[1]
         before = scores.logprobs.detach() if batch.old is None else batch.old[part.rows, :width]
         advantage = batch.advantage[part.rows, :width]
-        surrogate = policy_loss(scores.logprobs, before, advantage, objective.clip)
-        loss = objective.sum(surrogate.losses, mask)
-        loss = loss - objective.entropy * objective.sum(scores.entropies, mask)
+        clip = Clip(recipe.clip_range, recipe.clip_high, recipe.dual_clip)
+        surrogate = policy_loss(scores.logprobs, before, advantage, clip)
+        loss = self._sum(surrogate.losses, mask)
+        loss = loss - recipe.entropy_coefficient * self._sum(scores.entropies, mask)
         kl = torch.zeros_like(scores.logprobs)
-        if objective.kl.coefficient:
-            kl = kl_estimate(scores.logprobs, self._anchor(part, batch), objective.kl.kind)
-            loss = loss + objective.kl_weight * objective.sum(kl, mask)
+        if recipe.kl_coefficient:
+            kl = kl_estimate(scores.logprobs, self._anchor(part, batch), recipe.kl_kind)
+            loss = loss + self._kl_weight * self._sum(kl, mask)
         clipped = (surrogate.clipped & mask).sum().float()
         sums = [loss, (kl * mask).sum(), scores.entropies.sum(), clipped]
         return loss, [value.detach() for value in sums]
@@ -283,30 +240,31 @@ class Updater:
         if batch.reference is not None:
             return batch.reference[part.rows, : max(map(len, part.completions))]
         assert self.reference is not None
-        return fixed_logprobs(self.reference, part, self.scoring)
+        return fixed_logprobs(self.reference, part, self._scoring)
 
     def _imitation_loss(
         self, scores: Scores, part: MicroBatch, batch: Batch
     ) -> tuple[Tensor, list[Tensor]]:
         """The negative log-likelihood, and the same sums as :meth:`_policy_loss`."""
-        loss = self.objective.sum(-scores.logprobs, scores.mask)
+        loss = self._sum(-scores.logprobs, scores.mask)
         nothing = torch.zeros_like(loss)
         return loss, [loss.detach(), nothing, scores.entropies.sum().detach(), nothing]
 
     def _value_loss(self, part: MicroBatch, batch: Batch, count: int) -> Tensor:
         """Add the critic's gradients of a micro-batch; return the sum of its losses."""
-        if self.critic is None:
+        settings = self.algorithm.critic
+        if self.critic is None or settings is None:
             return torch.zeros((), device=batch.mask.device)
         assert batch.values is not None and batch.returns is not None
-        values = estimate_values(self.critic.model, part, self.scoring.precision)
+        values = estimate_values(self.critic.model, part, self.recipe.precision)
         rows, width = part.rows, values.shape[1]
         losses = value_loss(
             values,
             batch.values[rows, :width],
             batch.returns[rows, :width],
-            self.objective.value_clip,
+            settings.value_clip,
         )
-        total = self.objective.sum(losses, batch.mask[rows, :width])
+        total = self._sum(losses, batch.mask[rows, :width])
         (total / count).backward()  # type: ignore[no-untyped-call]
         return total.detach()
 
@@ -314,11 +272,11 @@ class Updater:
         self, batch: Batch, totals: Tensor, norms: list[float], value_norms: list[float]
     ) -> UpdateStatistics:
         mask, tokens = batch.mask, max(1, int(batch.mask.sum()))
-        count = self.objective.count(mask)
+        count = self._count(mask)
         counts = torch.tensor([count, tokens, tokens, tokens, count], device=totals.device)
         loss, kl, entropy, clipped, value = (totals / counts).tolist()
         spread = float(batch.advantage[mask].std()) if tokens > 1 else 0.0
-        measured = self.objective.kl.coefficient or not self.algorithm.samples
+        measured = self.recipe.kl_coefficient or not self.algorithm.samples
         statistics = (
             loss,
             kl if measured else None,

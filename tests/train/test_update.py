@@ -215,7 +215,7 @@ def test_kl_in_the_reward_is_taken_off_every_token() -> None:
     reference = copy.deepcopy(model).requires_grad_(False)
     _shake(model)
     algorithm = with_defaults("reinforce_plus_plus")
-    updater = Updater.of(recipe, algorithm, Learner.of(model, 1e-2), reference, None)
+    updater = Updater(recipe, algorithm, Learner.of(model, 1e-2), reference, None)
     batch = updater.prepare(rollouts)
     assert batch.reference is not None
     part = next(micro_batches(rollouts, Batching(4, None), range(4)))

@@ -101,7 +101,7 @@ def improve(
 ) -> UpdateStatistics:
     """Update a policy once."""
     chosen = with_defaults(algorithm) if isinstance(algorithm, str) else algorithm
-    updater = Updater.of(recipe, chosen, policy, reference, critic)
+    updater = Updater(recipe, chosen, policy, reference, critic)
     return updater.update(updater.prepare(rollouts))
 
 
