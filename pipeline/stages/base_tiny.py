@@ -16,7 +16,7 @@ from pipeline.data.card import BaseCard, SetCard
 from pipeline.data.codec import read_dataset
 from pipeline.data.origin import Origin
 from pipeline.engine.device import set_up_torch
-from pipeline.formats.files import digest_of, folder_digests, remove
+from pipeline.formats.files import remove
 from pipeline.formats.provenance import MODEL, installed
 from pipeline.formats.records import Figures
 from pipeline.model.manifest import Manifest, StoredModel
@@ -24,7 +24,7 @@ from pipeline.stages.base import Made
 from pipeline.stages.common import Stage
 from pipeline.stages.stop import StopRequest
 from pipeline.train import base_cache, shipped, tiny_base, warm_start
-from pipeline.train.base_cache import MadeModel
+from pipeline.train.tiny_base import MadeModel
 from pipeline.train.warm_start import Demonstration
 
 _STATE = "state"
@@ -115,11 +115,7 @@ def _make(
 
         stop = StopRequest().requested
         folder = work / base_cache.MODEL
-        made = tiny_base.make(entry, examples, words, folder, work / _STATE, report, stop)
-    digest = digest_of(folder_digests(folder))
-    return MadeModel(
-        digest=digest, parameters=made.parameters, tokens=made.tokens, losses=made.losses
-    )
+        return tiny_base.make(entry, examples, words, folder, work / _STATE, report, stop)
 
 
 def _training_texts(stage: Stage) -> list[str]:

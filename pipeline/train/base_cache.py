@@ -19,22 +19,13 @@ from pipeline.base.errors import UserError
 from pipeline.config.params import BaseEntry
 from pipeline.formats.files import digest_of, folder_digests
 from pipeline.formats.records import Record
-from pipeline.train.tiny_base import processor
+from pipeline.train.tiny_base import MadeModel, processor
 from pipeline.train.warm_start import Demonstration
 
 MODEL = "model"
 
 _NAME = "made.json"
 log = logging.getLogger(__name__)
-
-
-class MadeModel(Record):
-    """A tiny model: digest, numbers of weights and tokens, losses of its warm start."""
-
-    digest: str
-    parameters: int
-    tokens: int
-    losses: tuple[float, ...]
 
 
 class _Entry(Record):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -12,7 +11,8 @@ import torch
 from pipeline.config.models import SIZES, TinyModel
 from pipeline.config.params import BaseEntry
 from pipeline.engine.linear import made_by_intel
-from pipeline.formats.files import replacing
+from pipeline.formats.files import digest_of, folder_digests, replacing
+from pipeline.formats.records import Record
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
 from pipeline.train import warm_start
@@ -21,10 +21,10 @@ from pipeline.train.warm_start import Demonstration
 _TOKENIZER_DEMONSTRATIONS = 4000
 
 
-@dataclass(frozen=True)
-class TinyBase:
-    """A tiny model: numbers of weights and tokens, loss of each step of its warm start."""
+class MadeModel(Record):
+    """A tiny model: digest, numbers of weights and tokens, losses of its warm start."""
 
+    digest: str
     parameters: int
     tokens: int
     losses: tuple[float, ...]
@@ -49,7 +49,7 @@ def make(
     state: Path,
     report: Callable[[int, float], None] = lambda step, loss: None,
     should_stop: Callable[[], bool] = lambda: False,
-) -> TinyBase:
+) -> MadeModel:
     """Make a tiny model and write it in Hugging Face layout.
 
     Args:
@@ -72,5 +72,9 @@ def make(
     losses = run.train(examples)
     with replacing(folder) as temporary:
         save_model(temporary, model, tokenizer)
-    parameters = sum(tensor.numel() for tensor in model.parameters())
-    return TinyBase(parameters, len(tokenizer), tuple(losses))
+    return MadeModel(
+        digest=digest_of(folder_digests(folder)),
+        parameters=sum(tensor.numel() for tensor in model.parameters()),
+        tokens=len(tokenizer),
+        losses=tuple(losses),
+    )
