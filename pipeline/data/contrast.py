@@ -18,31 +18,27 @@ from typing import Literal
 
 from pipeline.base.errors import UserError
 from pipeline.tasks.example import Example
-from pipeline.tom.language import Language, language_of
+from pipeline.tom.language import language_of
 from pipeline.tom.parse.text import ParseError
-from pipeline.tom.question import asked_about
-from pipeline.tom.shortcut import guess
+from pipeline.tom.shortcut import Surface, earliest_exit, surface_of
 from pipeline.tom.story import Claim, Move, Place
 
-RULE = "earliest_exit"
 Contrast = Literal["right", "wrong", "half"]
 
 
 def answer_by_rule(example: Example) -> str:
     """The answer of the earliest-exit rule, or empty; UserError for an unreadable benchmark."""
-    language = _readable(example)
-    story = language.in_full(example.story)
-    return guess(RULE, language.name, story, example.question, example.choices) or ""
+    return earliest_exit(_surface(example)) or ""
 
 
-def _readable(example: Example) -> Language:
+def _surface(example: Example) -> Surface:
     language = language_of(example.benchmark)
     if language is None:
         raise UserError(
             f"task {example.task}: the rule of the earliest exit is asked for, and stories of "
             f"{example.benchmark} cannot be read for it; leave it out for this task"
         )
-    return language
+    return surface_of(language, example.story, example.question)
 
 
 def rule_is_right(example: Example) -> bool:
@@ -51,10 +47,8 @@ def rule_is_right(example: Example) -> bool:
 
 def last_named(example: Example) -> str:
     """The container that a story names last, true or claimed; empty if it names none."""
-    language = _readable(example)
     try:
-        asked = language.question(example.question)
-        events = language.story(example.story, asked_about(asked)).events
+        events = _surface(example).story.events
     except ParseError as error:
         raise UserError(
             f"task {example.task}: the rule of the earliest exit is asked for, and the engine "

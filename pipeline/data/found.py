@@ -10,9 +10,9 @@ from pipeline.base.errors import UserError
 from pipeline.config.sources import FoundStories, HiTomSource
 from pipeline.data.generated import StoryRow, fold_of, rows_of
 from pipeline.formats.files import file_digest
-from pipeline.tom.belief import beliefs
 from pipeline.tom.generate.item import GeneratedItem, GeneratedQuestion
 from pipeline.tom.language import HI_TOM, PLAIN
+from pipeline.tom.solve import read
 
 
 def found_stories(root: Path, source: HiTomSource, found: FoundStories) -> Iterator[list[StoryRow]]:
@@ -43,12 +43,12 @@ def _item(row: dict[str, str]) -> GeneratedItem:
     asked = HI_TOM.place_asked(row["question"])
     if asked is None:
         raise ValueError("a question that asks for no place")
-    events = HI_TOM.story(row["story"], asked.object).events
-    answer = asked.answer(beliefs(events, HI_TOM.rules[PLAIN]))
+    told, known = read(HI_TOM, row["story"], HI_TOM.rules[PLAIN], asked.object)
+    answer = asked.answer(known)
     if answer is None or answer != row["answer"]:
         raise ValueError(f"the story implies {answer}, not {row['answer']}")
     order = len(asked.chain)
     question = GeneratedQuestion(
         row["question"], answer, order, f"order_{order}", tuple(row["choices"]), asked=asked
     )
-    return GeneratedItem(row["story"], (question,), events, "found")
+    return GeneratedItem(row["story"], (question,), told.events, "found")

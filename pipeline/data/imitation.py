@@ -19,6 +19,7 @@ from pipeline.tom.language import PLAIN, Language, language_of
 from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.recount import read_lines
+from pipeline.tom.solve import read
 from pipeline.tom.story import Claim, Story
 from pipeline.tom.trace import write_edited_track, write_trace, write_track
 
@@ -147,5 +148,5 @@ def _read(example: Example, language: Language) -> tuple[WhereQuestion, Story, B
     asked = language.place_asked(example.question)
     if asked is None:
         return None
-    events = language.story(example.story, asked.object).events
-    return asked, events, beliefs(events, language.rules[PLAIN])
+    told, known = read(language, example.story, language.rules[PLAIN], asked.object)
+    return asked, told.events, known

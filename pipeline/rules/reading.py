@@ -12,11 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.tasks.example import Example
-from pipeline.tom.belief import Beliefs, beliefs
-from pipeline.tom.language import PLAIN, Language, language_of
-from pipeline.tom.parse.text import ParsedStory, ParseError
-from pipeline.tom.question import WhereQuestion, asked_about
-from pipeline.tom.shortcut import Surface
+from pipeline.tom.language import language_of
+from pipeline.tom.parse.text import ParseError
+from pipeline.tom.question import WhereQuestion
+from pipeline.tom.shortcut import Surface, surface_of
 
 _WORD = re.compile(r"[\w'-]+")
 _ARTICLES = ("a", "an", "the")
@@ -48,12 +47,11 @@ class Reading:
 
 def read_all(examples: Sequence[Example]) -> list[Reading]:
     """Read examples; one that its parser rejects has no surface."""
-    library = _Library()
     vocabulary = _Vocabulary.of(examples)
     return [
         Reading(
             example,
-            library.surface(example),
+            _surface(example),
             language_of(example.benchmark) is not None,
             vocabulary.mentions(example),
         )
@@ -65,41 +63,14 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(text.lower()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Library:
-    """Cache of parsed stories; None for one that could not be read."""
-
-    stories: dict[tuple[str, ...], tuple[ParsedStory, Beliefs] | None] = field(default_factory=dict)
-
-    def surface(self, example: Example) -> Surface | None:
-        language = language_of(example.benchmark)
-        if language is None:
-            return None
-        try:
-            question = language.question(example.question)
-        except ParseError:
-            return None
-        thing = asked_about(question)
-        found = self._story(language, example.story, thing)
-        if found is None:
-            return None
-        return Surface(example.story, found[0], question, example.choices or (), found[1])
-
-    def _story(
-        self, language: Language, text: str, thing: str
-    ) -> tuple[ParsedStory, Beliefs] | None:
-        key = (language.name, text, *language.objects(text, thing))
-        if key not in self.stories:
-            self.stories[key] = _parsed(language, text, thing)
-        return self.stories[key]
-
-
-def _parsed(language: Language, text: str, thing: str) -> tuple[ParsedStory, Beliefs] | None:
+def _surface(example: Example) -> Surface | None:
+    language = language_of(example.benchmark)
+    if language is None:
+        return None
     try:
-        story = language.story(text, thing)
+        return surface_of(language, example.story, example.question, example.choices or ())
     except ParseError:
         return None
-    return story, beliefs(story.events, language.rules[PLAIN])
 
 
 _Index = dict[str, list[tuple[tuple[str, ...], str]]]

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pipeline.tom.belief import Beliefs, beliefs
+from pipeline.tom.belief import Beliefs
 from pipeline.tom.cues import CUES, Naming, namings
-from pipeline.tom.language import PLAIN, get_language
+from pipeline.tom.language import PLAIN, Language
 from pipeline.tom.observation import CONTAINER, ROOM
 from pipeline.tom.parse.text import ParsedStory
 from pipeline.tom.question import Question, WhereQuestion, asked_about
 from pipeline.tom.scene import scene_starts
-from pipeline.tom.solve import split_choices
+from pipeline.tom.solve import read
 from pipeline.tom.story import (
     WAITING_ROOM,
     Aside,
@@ -186,29 +186,13 @@ SHORTCUTS: Mapping[str, Rule] = {
 }
 
 
-def guess(
-    rule: str,
-    benchmark: str,
-    story: str,
-    question: str,
-    choices: Sequence[str] | str | None = None,
-) -> str | None:
-    """Answer a question of ``hi_tom``, ``tomi`` or ``explore_tom`` by the rule of this name.
-
-    Returns:
-        The answer, or None where the rule does not apply.
-
-    Raises:
-        ParseError: If story or question cannot be read.
-        ValueError: If there is no such rule or benchmark.
-    """
-    if rule not in SHORTCUTS:
-        raise ValueError(f"unknown rule {rule!r}; allowed: {', '.join(SHORTCUTS)}")
-    language = get_language(benchmark)
+def surface_of(
+    language: Language, story: str, question: str, choices: tuple[str, ...] = ()
+) -> Surface:
+    """The input of rules; ParseError if story or question cannot be read."""
     asked = language.question(question)
-    parsed = language.story(story, asked_about(asked))
-    world = beliefs(parsed.events, language.rules[PLAIN])
-    return SHORTCUTS[rule](Surface(story, parsed, asked, split_choices(choices), world))
+    parsed, world = read(language, story, language.rules[PLAIN], asked_about(asked))
+    return Surface(story, parsed, asked, choices, world)
 
 
 def _place_at_exit(surface: Surface, agents: Sequence[str]) -> str | None:

@@ -10,8 +10,8 @@ from pipeline.tom.minds import MINDS, answers_of_minds, combined
 from pipeline.tom.parse.hi_tom import parse_story
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.rules import HI_TOM as RULES
-from pipeline.tom.shortcut import guess
 from pipeline.tom.story import Aside, Carry, Report
+from tests.tom.guessing import guess
 
 STORY = """Ann, Bob and Cleo entered the hall.
 The hat is in the box.

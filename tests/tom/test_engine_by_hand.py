@@ -13,11 +13,12 @@ from pipeline.tom.observation import ROOM, Observation
 from pipeline.tom.parse import hi_tom, tomi
 from pipeline.tom.parse.text import LONGEST_QUESTION, LONGEST_STORY, ParseError, listed, names_in
 from pipeline.tom.question import BEFORE, BEGINNING, WhereQuestion
-from pipeline.tom.shortcut import guess, pick_unaware
+from pipeline.tom.shortcut import pick_unaware
 from pipeline.tom.solve import solve, split_choices
 from pipeline.tom.state import best_change, object_of
 from pipeline.tom.story import Aside, Change, Claim, Enter, Move, Place, Present, Report, Stay
 from pipeline.tom.structure import structure, structure_id
+from tests.tom.guessing import guess
 
 ALSO = "While this action was happening,"
 SENTENCES = (

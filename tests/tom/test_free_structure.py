@@ -12,9 +12,10 @@ from pipeline.tom.generate.hi_tom import HiTomSettings
 from pipeline.tom.generate.hi_tom_items import generate_item
 from pipeline.tom.generate.item import GeneratedItem
 from pipeline.tom.parse import hi_tom
-from pipeline.tom.shortcut import SHORTCUTS, guess
+from pipeline.tom.shortcut import SHORTCUTS
 from pipeline.tom.story import Enter, Exit, Move
 from pipeline.tom.structure import structure_id
+from tests.tom.guessing import guess
 
 FREE = HiTomSettings(agents=3, tell=True, noise=0.0, structure="free")
 STORIES = 600

@@ -15,9 +15,10 @@ from pipeline.tom.generate.hi_tom import HiTomSettings
 from pipeline.tom.generate.pair import HEARS, LEAVES, SEES, NoPair, hearing_twins
 from pipeline.tom.generate.styles import STYLE_NAMES
 from pipeline.tom.parse.hi_tom import parse_question, parse_story
-from pipeline.tom.shortcut import SHORTCUTS, guess
+from pipeline.tom.shortcut import SHORTCUTS
 from pipeline.tom.story import Aside, Claim, Enter, Move, Report, Story
 from tests.tom.drawn import twins
+from tests.tom.guessing import guess
 
 GENERATORS = ("hi_tom", "explore_tom", "talk", "fantom", "short fantom")
 SEEDS = range(15)

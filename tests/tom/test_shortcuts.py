@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from random import Random
 
-import pytest
-
 from pipeline.rules.words import RULE_WORDS
 from pipeline.tom.generate.hi_tom import HiTomSettings
 from pipeline.tom.generate.hi_tom_items import generate_item
-from pipeline.tom.shortcut import guess
+from tests.tom.guessing import guess
 
 
 def place_at_first_exit(story: str, asked: list[str], for_good: bool) -> str:
@@ -55,8 +53,3 @@ def test_rooms_are_candidates_where_a_room_is_asked_for() -> None:
     question = "In which room does Bob think that Ann will search for the hat?"
     assert guess("most_frequent", "explore_tom", story, question) == "hall"
     assert guess("last", "explore_tom", story, question) == "hall"
-
-
-def test_unknown_rules_are_refused() -> None:
-    with pytest.raises(ValueError, match="unknown rule 'x'; allowed: initial"):
-        guess("x", "hi_tom", "", "")

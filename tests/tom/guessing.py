@@ -1,0 +1,15 @@
+"""Answers of surface rules to questions in text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipeline.tom.language import get_language
+from pipeline.tom.shortcut import SHORTCUTS, surface_of
+
+
+def guess(
+    rule: str, benchmark: str, story: str, question: str, choices: Sequence[str] | None = None
+) -> str | None:
+    language = get_language(benchmark)
+    return SHORTCUTS[rule](surface_of(language, story, question, tuple(choices or ())))
