@@ -41,6 +41,7 @@ from pipeline.engine.device import set_up_torch
 from pipeline.engine.recording import Recording
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.statistics import change, share
+from pipeline.formats.files import AppendedLines
 from pipeline.judge.alarm import Alarm, Watch, leans
 from pipeline.judge.followers import minds_told
 from pipeline.model.weights import load_model
@@ -165,19 +166,19 @@ def watched(checkout: Path, plan: Plan) -> Watched:
     )
     rows, count = planted(training.rows, plan)
     watch = Watch({row.example.id: row.example for row in rows})
-    alarms, spent, end = list[Alarm](), 0.0, 0
+    alarms, spent = list[Alarm](), 0.0
     before = asked_first(plan.model, policy, tokenizer, others.rows[:QUESTIONS], recipe)
     began = time.thread_time()
     with TemporaryDirectory() as folder:
         log = RolloutLog(Path(folder))
+        lines = AppendedLines(log.path)
 
         def report(history: History) -> None:
-            nonlocal spent, end
+            nonlocal spent
             if not history.last.step:
                 return
             at = time.thread_time()
-            new, end = log.since(end)
-            if alarm := watch.step(new):
+            if alarm := watch.step(list(lines.new())):
                 alarms.append(alarm)
             spent += time.thread_time() - at
 

@@ -77,10 +77,8 @@ class Shown(Record):
 
 
 def mark(column: Origin, shown: Shown) -> Mark:
-    for connection, count in _COUNTS.items():
-        if rows := count(column, shown):
-            return Mark(connection=connection, rows=rows, of=column.rows)
-    return Mark(connection=Connection.HELD_OUT, rows=column.rows, of=column.rows)
+    connection, rows = next(iter(connections(column, shown).items()))
+    return Mark(connection=connection, rows=rows, of=column.rows)
 
 
 def connections(column: Origin, shown: Shown) -> dict[Connection, int]:

@@ -20,7 +20,7 @@ from pipeline.base.errors import UserError
 from pipeline.tasks.example import Example
 from pipeline.tom.language import language_of
 from pipeline.tom.parse.text import ParseError
-from pipeline.tom.shortcut import Surface, earliest_exit, surface_of
+from pipeline.tom.shortcut import Surface, earliest_exit, read_surface
 from pipeline.tom.story import Claim, Move, Place
 
 Contrast = Literal["right", "wrong", "half"]
@@ -38,7 +38,7 @@ def _surface(example: Example) -> Surface:
             f"task {example.task}: the rule of the earliest exit is asked for, and stories of "
             f"{example.benchmark} cannot be read for it; leave it out for this task"
         )
-    return surface_of(language, example.story, example.question)
+    return read_surface(language, example.story, example.question)
 
 
 def rule_is_right(example: Example) -> bool:

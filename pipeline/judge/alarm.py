@@ -23,6 +23,7 @@ import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
 from pipeline.data.codec import read_dataset
+from pipeline.formats.files import AppendedLines
 from pipeline.judge.followers import minds_told
 from pipeline.judge.items import Item, items_of
 from pipeline.reward.fidelity import fidelity
@@ -146,7 +147,7 @@ class LogWatch:
 
     def __init__(self, data: Path, log: RolloutLog) -> None:
         self._watch = Watch({row.example.id: row.example for row in read_dataset(data)})
-        self._log, self._end, self._step = log, 0, 0
+        self._log, self._lines, self._step = log, AppendedLines(log.path), 0
         self._waiting: list[KeptRollout] = []
 
     def look(self, until: int) -> Alarm | None:
@@ -155,10 +156,10 @@ class LogWatch:
         Args:
             until: The last step that is over: another process may be writing the next one.
         """
-        new, self._end = self._log.since(self._end)
+        new = list(self._lines.new())
         if not new:  # a training that resumes writes it again
-            self._waiting = []
-            new, self._end = self._log.since(0)
+            self._waiting, self._lines = [], AppendedLines(self._log.path)
+            new = list(self._lines.new())
         self._waiting += [each for each in new if each["step"] > self._step]
         due = [each for each in self._waiting if each["step"] <= until]
         self._waiting = self._waiting[len(due) :]

@@ -15,7 +15,7 @@ from pipeline.tasks.example import Example
 from pipeline.tom.language import language_of
 from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import WhereQuestion
-from pipeline.tom.shortcut import Surface, surface_of
+from pipeline.tom.shortcut import Surface, read_surface
 
 _WORD = re.compile(r"[\w'-]+")
 _ARTICLES = ("a", "an", "the")
@@ -68,7 +68,7 @@ def _surface(example: Example) -> Surface | None:
     if language is None:
         return None
     try:
-        return surface_of(language, example.story, example.question, example.choices or ())
+        return read_surface(language, example.story, example.question, example.choices or ())
     except ParseError:
         return None
 

@@ -186,7 +186,7 @@ SHORTCUTS: Mapping[str, Rule] = {
 }
 
 
-def surface_of(
+def read_surface(
     language: Language, story: str, question: str, choices: tuple[str, ...] = ()
 ) -> Surface:
     """The input of rules; ParseError if story or question cannot be read."""

@@ -45,8 +45,8 @@ class Checkpoint:
     state: object  # a JSON value
 
 
-def save(folder: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
-    """Write a checkpoint and remove all but the newest ``keep``.
+def save(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint and remove all but the newest two.
 
     Raises:
         OSError: If there is no room; earlier checkpoints stay.
@@ -57,9 +57,8 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
         write_tensors(temporary / "tensors.safetensors", checkpoint.tensors)
         write_json(temporary / "state.json", checkpoint.state)
         write_json(temporary / "digests.json", {n: file_digest(temporary / n) for n in _FILES})
-    for old in _steps(folder)[keep:]:
+    for old in _steps(folder)[2:]:
         remove(old)
-    return target
 
 
 def load_latest(folder: Path) -> Checkpoint | None:

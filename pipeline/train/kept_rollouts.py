@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypedDict, cast, get_type_hints
 
 import pandas as pd
 
-from pipeline.formats.files import replacing, write_text
+from pipeline.formats.files import AppendedLines, replacing, write_text
 from pipeline.model.chat import EMPTY_THOUGHT
 
 if TYPE_CHECKING:  # it loads for seconds, and cells that are not trained have no rollouts
@@ -107,17 +107,10 @@ class RolloutLog:
 
     def rows(self) -> list[KeptRollout]:
         """What is there, up to the first damaged line."""
-        return self.since(0)[0]
-
-    def since(self, start: int) -> tuple[list[KeptRollout], int]:
-        """What is there from a byte on, up to the first damaged line, and the byte it ends at."""
         found: list[KeptRollout] = []
-        with suppress(OSError, ValueError), self.path.open("rb") as file:
-            file.seek(start)
-            while (line := file.readline()).endswith(b"\n"):
-                found.append(json.loads(line))
-                start += len(line)
-        return found, start
+        with suppress(OSError, ValueError):
+            found.extend(AppendedLines(self.path).new())
+        return found
 
 
 def _lines(rollouts: Iterable[KeptRollout]) -> str:

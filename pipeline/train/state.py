@@ -72,7 +72,7 @@ class RunState:
             return History()
 
     def keep_best(self, step: int, weights: dict[str, Tensor]) -> None:
-        checkpoints.save(self.work / "best", Checkpoint(step, weights, {}), keep=2)
+        checkpoints.save(self.work / "best", Checkpoint(step, weights, {}))
 
     def best_weights(self, history: History) -> dict[str, Tensor]:
         assert history.best is not None

@@ -70,8 +70,9 @@ class Demonstration:
 
     @cached_property
     def _written(self) -> tuple[str, str]:
-        kinds: tuple[Imitated, ...] = (self.shown, "traces", "answers")
-        return next(made for kind in kinds if (made := response_of(self.example, kind)))
+        made = response_of(self.example, self.shown) or response_of(self.example, "traces")
+        assert made is not None, "what is shown has a trace"
+        return made
 
 
 def demonstrations(

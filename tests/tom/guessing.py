@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline.tom.language import get_language
-from pipeline.tom.shortcut import SHORTCUTS, surface_of
+from pipeline.tom.shortcut import SHORTCUTS, read_surface
 
 
 def guess(
     rule: str, benchmark: str, story: str, question: str, choices: Sequence[str] | None = None
 ) -> str | None:
     language = get_language(benchmark)
-    return SHORTCUTS[rule](surface_of(language, story, question, tuple(choices or ())))
+    return SHORTCUTS[rule](read_surface(language, story, question, tuple(choices or ())))

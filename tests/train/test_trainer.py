@@ -122,7 +122,7 @@ def test_batches_use_every_row_once_an_epoch() -> None:
 
 def test_checkpoints_keep_the_newest_and_leave_no_leftovers(tmp_path: Path) -> None:
     for step in range(5):
-        checkpoints.save(tmp_path, Checkpoint(step, {"x": torch.zeros(2)}, {"n": step}), keep=2)
+        checkpoints.save(tmp_path, Checkpoint(step, {"x": torch.zeros(2)}, {"n": step}))
     assert [p.name for p in sorted(tmp_path.iterdir())] == ["step-000003", "step-000004"]
     found = checkpoints.load_latest(tmp_path)
     assert found is not None and found.step == 4 and found.state == {"n": 4}
