@@ -39,24 +39,14 @@ def find_collapse(curve: Sequence[Figures]) -> Collapse | None:
 
     ``curve`` has ``length_median`` and ``accuracy`` from step 1 on.
     """
-    steps = _steps(curve)
-    ends = range(2 * _WINDOW, len(steps) + 1)
-    return next((found for end in ends if (found := _collapse_at(steps[:end]))), None)
+    steps = [row for row in curve if "length_median" in row and "accuracy" in row]
+    for end in range(2 * _WINDOW, len(steps) + 1):
+        if found := _collapse(steps[:_WINDOW], steps[end - _WINDOW : end]):
+            return found
+    return None
 
 
-def collapse_at_end(curve: Sequence[Figures]) -> Collapse | None:
-    """The collapse if it holds at the last step, first or not."""
-    return _collapse_at(_steps(curve))
-
-
-def _steps(curve: Sequence[Figures]) -> list[Figures]:
-    return [row for row in curve if "length_median" in row and "accuracy" in row]
-
-
-def _collapse_at(steps: Sequence[Figures]) -> Collapse | None:
-    if len(steps) < 2 * _WINDOW:
-        return None
-    start, end = steps[:_WINDOW], steps[-_WINDOW:]
+def _collapse(start: Sequence[Figures], end: Sequence[Figures]) -> Collapse | None:
     start_length = fmean(row["length_median"] for row in start)
     start_accuracy = fmean(row["accuracy"] for row in start)
     length = fmean(row["length_median"] for row in end)

@@ -12,7 +12,7 @@ from typing import Literal
 from pipeline.formats.provenance import Libraries
 from pipeline.formats.records import Figures, Record, read_figures, refuse_foreign
 from pipeline.model.manifest import Manifest, StoredModel
-from pipeline.train.collapse import Collapse, collapse_at_end, find_collapse
+from pipeline.train.collapse import Collapse, find_collapse
 from pipeline.train.drift import Drift, find_drift
 
 
@@ -68,10 +68,9 @@ class History(Record):
 
     @property
     def alarm(self) -> Collapse | None:
-        """The collapse if it holds at the last step for the first time."""
-        rows = self.rows()
-        found = collapse_at_end(rows)
-        return None if found is None or find_collapse(rows[:-1]) else found
+        """The collapse if it begins at the last step."""
+        found = self.collapse
+        return found if found and found.step == self.last.step else None
 
     @property
     def drift_alarm(self) -> Drift | None:

@@ -16,7 +16,7 @@ from pipeline.reward.reward import Reward
 from pipeline.tasks import registry
 from pipeline.tasks.grading import Grade
 from pipeline.train import local, rollout, scoring, update
-from pipeline.train.collapse import collapse_at_end, find_collapse
+from pipeline.train.collapse import find_collapse
 from pipeline.train.contract import History
 from pipeline.train.footprint import plan
 from pipeline.train.local import LocalTrainer
@@ -192,8 +192,8 @@ def test_a_collapse_needs_short_responses_and_a_better_policy() -> None:
     assert find_collapse(curve(short, down)) is None
     assert find_collapse(curve(long, up)) is None
     assert find_collapse(curve(short, up)[:9]) is None
-    assert collapse_at_end(curve(short, up)[:12]) == found
-    assert collapse_at_end(curve(short, up)[:11]) is None
+    assert find_collapse(curve(short, up)[:12]) == found
+    assert find_collapse(curve(short, up)[:11]) is None
 
 
 @pytest.mark.parametrize("stop", [11, 12], ids=["in the validation of its step", "later"])
