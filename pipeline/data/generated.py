@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import count as count_up
 from random import Random
 from typing import TypedDict, TypeVar
@@ -23,9 +22,9 @@ from pipeline.config.sources import (
 )
 from pipeline.tom.belief import Beliefs, beliefs
 from pipeline.tom.contrast import in_contrast
-from pipeline.tom.generate import brief, explore_tom, fantom, hi_tom_items, surface
+from pipeline.tom.generate import explore_tom, fantom, hi_tom_items
 from pipeline.tom.generate.explore_tom import ExploreTomSettings
-from pipeline.tom.generate.hi_tom import HiTomSettings, draw_scene, render, render_question
+from pipeline.tom.generate.hi_tom import HiTomSettings, draw_scene
 from pipeline.tom.generate.hi_tom_free import FreeScene
 from pipeline.tom.generate.item import CounterfactualPair, GeneratedItem, GeneratedQuestion
 from pipeline.tom.generate.names import NAMES, Names
@@ -130,10 +129,7 @@ def _pair(source: GeneratedSource, random: Random) -> CounterfactualPair:
 def _drawn_pair(source: GeneratedSource, random: Random) -> CounterfactualPair:
     match source:
         case HiTomSource():
-            settings = _hi_tom_settings(source, random)
-            found = hi_tom_items.pair(settings, random, _style(source))
-            observed, hidden = (_shortened(each, source) for each in (found.observed, found.hidden))
-            return replace(found, observed=observed, hidden=hidden)
+            return hi_tom_items.pair(_hi_tom(source, random), random, source.telling)
         case ExploreTomSource():
             return explore_tom.pair(_explore_tom(source), random, source.telling)
         case FantomSource():
@@ -186,7 +182,7 @@ def fold_of(digest: str) -> str:
 def _drawn(source: GeneratedSource, random: Random) -> GeneratedItem:
     match source:
         case HiTomSource():
-            return _hi_tom(source, random)
+            return hi_tom_items.generate_item(_hi_tom(source, random), random, source.telling)
         case ExploreTomSource():
             return explore_tom.generate(_explore_tom(source), random, source.telling)
         case FantomSource():
@@ -233,12 +229,7 @@ def _one_of(values: Sequence[Value], random: Random) -> Value:
     return values[0] if len(values) == 1 else random.choice(values)
 
 
-def _hi_tom(source: HiTomSource, random: Random) -> GeneratedItem:
-    settings = _hi_tom_settings(source, random)
-    return _shortened(hi_tom_items.generate_item(settings, random, _style(source)), source)
-
-
-def _hi_tom_settings(source: HiTomSource, random: Random) -> HiTomSettings:
+def _hi_tom(source: HiTomSource, random: Random) -> HiTomSettings:
     return HiTomSettings(
         agents=source.agents,
         chapters=_one_of(source.chapters, random),
@@ -251,23 +242,7 @@ def _hi_tom_settings(source: HiTomSource, random: Random) -> HiTomSettings:
 
 def scene_of(source: HiTomSource, random: Random) -> tuple[FreeScene, list[str]]:
     """A scene with the people and names of a source, and the containers to choose from."""
-    return draw_scene(_hi_tom_settings(source, random), random)
-
-
-def told_as(source: HiTomSource, events: Story, asked: WhereQuestion) -> tuple[str, str]:
-    """A story and a question in the words of a source."""
-    if source.telling in (BENCHMARK, "brief"):
-        told = brief.render(events) if source.telling == "brief" else render(events)
-        return told, render_question(asked)
-    return surface.render(events, source.telling), surface.ask(asked, source.telling)
-
-
-def _style(source: HiTomSource) -> str:
-    return BENCHMARK if source.telling == "brief" else source.telling
-
-
-def _shortened(item: GeneratedItem, source: HiTomSource) -> GeneratedItem:
-    return replace(item, story=brief.render(item.events)) if source.telling == "brief" else item
+    return draw_scene(_hi_tom(source, random), random)
 
 
 def _explore_tom(source: ExploreTomSource) -> ExploreTomSettings:

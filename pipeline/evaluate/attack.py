@@ -18,7 +18,7 @@ from random import Random
 from statistics import fmean
 
 from pipeline.config.sources import HiTomSource
-from pipeline.data.generated import scene_of, told_as
+from pipeline.data.generated import scene_of
 from pipeline.data.hard import best_share, hard_ones
 from pipeline.rules.learned import FEWEST, MOST_FITTED, LearnedRule
 from pipeline.rules.reading import read_all
@@ -26,6 +26,7 @@ from pipeline.rules.surface import UNDEFINED, SurfaceQuestion, gold_places
 from pipeline.tasks.example import Example
 from pipeline.tom.belief import beliefs
 from pipeline.tom.generate.hi_tom_free import FreeScene, following, opening
+from pipeline.tom.generate.hi_tom_items import ask, told
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.rules import HI_TOM, HI_TOM_LITERAL
 from pipeline.tom.story import Event, Story
@@ -238,6 +239,7 @@ class _Search:
         The answer is the same whether or not somebody outside trusts a speaker who is inside.
         """
         scene, choices = scene_of(self.source, self.random)
+        style = self.source.telling
         called = dict(zip(_names(self.scene), _names(scene), strict=True))
         events = tuple(_renamed(event, called) for event in node.events)
         known, literal = (beliefs(events, rules) for rules in (HI_TOM, HI_TOM_LITERAL))
@@ -247,7 +249,7 @@ class _Search:
                 asked = WhereQuestion(scene.thing, chain)
                 answer = asked.answer(known)
                 if answer is not None and answer == asked.answer(literal):
-                    story, question = told_as(self.source, events, asked)
+                    story, question = told(events, style), ask(asked, style)
                     yield Example(
                         TASK, TASK, story, question, answer, choices=tuple(choices), order=order
                     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from pipeline.tom.belief import beliefs
-from pipeline.tom.generate import surface
+from pipeline.tom.generate import brief, surface
 from pipeline.tom.generate.hi_tom import (
     HiTomSettings,
     HiTomStory,
@@ -20,7 +20,8 @@ from pipeline.tom.generate.item import (
     GeneratedQuestion,
 )
 from pipeline.tom.generate.pair import NoPair, drawn_twins
-from pipeline.tom.generate.styles import BENCHMARK, get_style
+from pipeline.tom.generate.styles import BENCHMARK, BRIEF, get_style
+from pipeline.tom.question import WhereQuestion
 from pipeline.tom.rules import HI_TOM
 from pipeline.tom.story import Story
 
@@ -48,15 +49,28 @@ def pair(settings: HiTomSettings, random: Random, style: str = BENCHMARK) -> Cou
     raise NoPair(f"none of {_ATTEMPTS} stories of {settings} has a twin")
 
 
+def told(events: Story, style: str) -> str:
+    """A story in the words of a style, ``BRIEF`` included."""
+    if style == BRIEF:
+        return brief.render(events)
+    return render(events) if style == BENCHMARK else surface.render(events, style)
+
+
+def ask(question: WhereQuestion, style: str) -> str:
+    own = style in (BENCHMARK, BRIEF)
+    return render_question(question) if own else surface.ask(question, style)
+
+
 def _named(settings: HiTomSettings, style: str) -> HiTomSettings:
-    return settings if style == BENCHMARK else replace(settings, names=get_style(style).names)
+    own = style in (BENCHMARK, BRIEF)
+    return settings if own else replace(settings, names=get_style(style).names)
 
 
 def _item(drawn: HiTomStory, events: Story, settings: HiTomSettings, style: str) -> GeneratedItem:
     known = beliefs(events, HI_TOM)
     questions = tuple(
         GeneratedQuestion(
-            render_question(asked) if style == BENCHMARK else surface.ask(asked, style),
+            ask(asked, style),
             asked.answer(known) or "",
             asked.order,
             f"order_{asked.order}",
@@ -65,6 +79,6 @@ def _item(drawn: HiTomStory, events: Story, settings: HiTomSettings, style: str)
         )
         for asked in drawn.questions
     )
-    text = render(events) if style == BENCHMARK else surface.render(events, style)
     tell = "tell" if settings.tell else "no_tell"
-    return GeneratedItem(text, questions, events, style, f"{tell}, length {settings.chapters}")
+    kind = f"{tell}, length {settings.chapters}"
+    return GeneratedItem(told(events, style), questions, events, style, kind)

@@ -14,6 +14,9 @@ from pipeline.tom.generate.names import VILLAGE, WORKPLACE, Names
 BENCHMARK = "benchmark"
 """The style in the benchmark's own words, which each generator has."""
 
+BRIEF = "brief"
+"""Hi-ToM's events in fewer words (:mod:`pipeline.tom.generate.brief`), with its questions."""
+
 
 @dataclass(frozen=True)
 class Style:

@@ -10,8 +10,9 @@ import pytest
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from pipeline.base.errors import UserError
+from pipeline.model import turns
 from pipeline.model.chat import beginning, encode_prompt, prefilled
-from pipeline.model.tiny import CHAT_TEMPLATE, make_tokenizer
+from pipeline.model.tiny import make_tokenizer
 from pipeline.ops.verl.prompt import write_tokenizer
 
 # In the manner of Qwen2.5: a system prompt of its own, tool calls, whitespace control.
@@ -24,7 +25,8 @@ LIKE_QWEN = (
     "{%- endfor %}\n{%- if add_generation_prompt %}\n    {{- '<|im_start|>assistant\\n' }}\n"
     "{%- endif %}\n"
 )
-TEMPLATES = {"tiny": CHAT_TEMPLATE, "like qwen": LIKE_QWEN, "bare end": CHAT_TEMPLATE + "\n"}
+CHATML = turns.TEMPLATES["chatml"]
+TEMPLATES = {"tiny": CHATML, "like qwen": LIKE_QWEN, "bare end": CHATML + "\n"}
 STORY = "Ann put the ball in the box.\nBob's story: <think> about it — naïve?"
 PROMPTS: list[list[dict[str, str]]] = [
     [{"role": "user", "content": STORY}],
