@@ -15,7 +15,7 @@ from pipeline.config.algorithms import Imitated
 from pipeline.data.contrast import answer_by_rule
 from pipeline.tasks.example import Example
 from pipeline.tom.belief import Beliefs, beliefs
-from pipeline.tom.language import PLAIN, Language, language_of
+from pipeline.tom.language import PLAIN, language_of
 from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.recount import read_lines
@@ -86,24 +86,22 @@ def response_of(example: Example, kind: Imitated) -> tuple[str, str] | None:
 def _edited(example: Example) -> tuple[str, str] | None:
     """A track of which a line is edited; None for half of them, and for other traces."""
     random = Random(f"edited:{example.id}")
-    track, language = str(example.meta.get("trace", "")), language_of(example.benchmark)
-    found = read_lines(track)
-    if language is None or not found or not found[0].step or random.random() >= _EDITED_SHARE:
+    lines = read_lines(str(example.meta.get("trace", "")))
+    if not lines or not lines[0].step or random.random() >= _EDITED_SHARE:
         return None
-    read = _read(example, language)
-    if read is None:
+    if (found := _read(example)) is None:
         return None
-    asked, events, known = read
+    asked, events, known = found
     made = write_edited_track(asked, events, known, random)
     return (f" {made.begun}", _answering(made.answer, made.rest)) if made else None
 
 
 def _by_sight(example: Example) -> tuple[str, str] | None:
     """The track and answer of a mind for which no claim is made; None where there is no track."""
-    language = language_of(example.benchmark)
-    if language is None or (read := _read(example, language)) is None:
+    language, found = language_of(example.benchmark), _read(example)
+    if language is None or found is None:
         return None
-    asked, events, _ = read
+    asked, events, _ = found
     seen = tuple(event for event in events if not isinstance(event, Claim))
     known = beliefs(seen, language.rules[PLAIN])
     return "", _answering(str(asked.answer(known)), f" {write_track(asked, seen, known)}")
@@ -130,23 +128,20 @@ def gold_trace(example: Example) -> str | None:
     """
     if trace := example.meta.get("trace"):
         return str(trace)
-    language = language_of(example.benchmark)
-    if language is None:
+    if (found := _read(example)) is None:
         return None
-    try:
-        read = _read(example, language)
-    except ParseError:
-        return None
-    if read is None:
-        return None
-    asked, _, known = read
+    asked, _, known = found
     return write_trace(asked, known) if asked.answer(known) == example.answer else None
 
 
-def _read(example: Example, language: Language) -> tuple[WhereQuestion, Story, Beliefs] | None:
-    """The place asked for, what happens, what is believed then; None of other questions."""
-    asked = language.place_asked(example.question)
-    if asked is None:
+def _read(example: Example) -> tuple[WhereQuestion, Story, Beliefs] | None:
+    """The place asked for, what happens, what is believed then; None where it cannot be read."""
+    language = language_of(example.benchmark)
+    asked = language.place_asked(example.question) if language else None
+    if language is None or asked is None:
         return None
-    told, known = read(language, example.story, language.rules[PLAIN], asked.object)
+    try:
+        told, known = read(language, example.story, language.rules[PLAIN], asked.object)
+    except ParseError:
+        return None
     return asked, told.events, known

@@ -104,16 +104,12 @@ class Origin(Record):
 
     @classmethod
     def together(cls, origins: Sequence[Self]) -> Self:
-        return (
-            origins[0]
-            if len(origins) == 1
-            else cls(
-                rows=sum(each.rows for each in origins),
-                portions=[portion for each in origins for portion in each.portions],
-                stories=_added(each.stories for each in origins),
-                structures=_added(each.structures for each in origins),
-                unread=sum(each.unread for each in origins),
-            )
+        return cls(
+            rows=sum(each.rows for each in origins),
+            portions=[portion for each in origins for portion in each.portions],
+            stories=_added(each.stories for each in origins),
+            structures=_added(each.structures for each in origins),
+            unread=sum(each.unread for each in origins),
         )
 
     def kinds(self) -> set[QuestionKind]:

@@ -47,7 +47,8 @@ class Language:
         """Parse a story; ``hint`` is the object asked about, or a clause that begins with it."""
         check_length(self.name, text, LONGEST_STORY)
         check_length(self.name, hint, LONGEST_QUESTION)
-        return self.parse(self.in_full(text), self.objects(text, hint))
+        objects = object_of(hint, text) if self.needs_object else ()
+        return self.parse(self.in_full(text), objects)
 
     def place_asked(self, text: str) -> WhereQuestion | None:
         """A question about the place of an object at the end; None of any other."""
@@ -56,9 +57,6 @@ class Language:
         except ParseError:
             return None
         return asked if isinstance(asked, WhereQuestion) and asked.when == NOW else None
-
-    def objects(self, text: str, hint: str) -> tuple[str, ...]:
-        return object_of(hint, text) if self.needs_object else ()
 
     def rules_named(self, name: str) -> Rules:
         """Rules by name; ValueError for an unknown one."""

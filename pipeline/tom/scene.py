@@ -76,11 +76,8 @@ class Scene:
         return speaker in left and left.index(listener) < left.index(speaker)
 
 
-def scene_starts(story: Story) -> tuple[int, ...]:
-    return tuple(_starts(story))
-
-
-def _starts(story: Story) -> Iterator[int]:
+def scene_starts(story: Story) -> Iterator[int]:
+    """Yield the moments at which scenes begin."""
     scene, room_of = Scene(), dict[str, str]()
     for moment, event in enumerate(story):
         match event.action if isinstance(event, Aside) else event:

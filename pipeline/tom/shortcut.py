@@ -86,7 +86,7 @@ class Surface:
         """The last scene that tells of the object."""
         events = self.story.events
         thing = self.question.object if isinstance(self.question, WhereQuestion) else ""
-        starts = scene_starts(events) or (0,)
+        starts = tuple(scene_starts(events)) or (0,)
         for start, stop in reversed(list(zip(starts, (*starts[1:], len(events)), strict=True))):
             if any(_tells_of(event, thing) for event in events[start:stop]):
                 return _Scene(events, start, stop)

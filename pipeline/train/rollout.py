@@ -41,12 +41,7 @@ class Rollouts:
             if self.rewards[place].right and self.completions[place].finished
         }
         kept = sorted(of.values())
-        return Rollouts(
-            tuple(self.rows[place // self.group] for place in kept),
-            tuple(self.completions[place] for place in kept),
-            tuple(self.texts[place] for place in kept),
-            tuple(self.rewards[place] for place in kept),
-        )
+        return self._taken([place // self.group for place in kept], kept)
 
     @property
     def tokens(self) -> int:
@@ -55,6 +50,9 @@ class Rollouts:
     def ordered(self, prompts: Sequence[int]) -> Rollouts:
         """The same with its prompts in another order, given by indices."""
         places = [prompt * self.group + n for prompt in prompts for n in range(self.group)]
+        return self._taken(prompts, places)
+
+    def _taken(self, prompts: Sequence[int], places: Sequence[int]) -> Rollouts:
         return Rollouts(
             tuple(self.rows[prompt] for prompt in prompts),
             tuple(self.completions[place] for place in places),
