@@ -71,8 +71,6 @@ class Fingerprints:
 
     @classmethod
     def of(cls, training: Iterable[Example], length: int = NGRAM) -> Fingerprints:
-        if length < 1:
-            raise ValueError(f"an n-gram has {length} words; allowed: 1 and more")
         keys: dict[str, set[Hashable]] = {kind: set() for kind in _KEYS}
         ngrams: set[Ngram] = set()
         for text in _once(training):

@@ -65,8 +65,3 @@ def test_nobody_moves_or_leaves_who_is_not_there(items: list[GeneratedItem]) -> 
                     inside.remove(agent)
                 case Move(agent):
                     assert agent in inside
-
-
-def test_a_free_structure_has_one_chapter() -> None:
-    with pytest.raises(ValueError, match="chapters is 2; a free structure has 1"):
-        HiTomSettings(chapters=2, structure="free")

@@ -13,7 +13,7 @@ from pipeline.tom.generate.explore_tom import ExploreTomSettings
 from pipeline.tom.generate.explore_tom_text import TOPICS
 from pipeline.tom.generate.fantom import FantomSettings
 from pipeline.tom.generate.names import NAMES, VILLAGE, WORKPLACE
-from pipeline.tom.generate.styles import LOG, STYLE_NAMES, get_style
+from pipeline.tom.generate.styles import LOG, STYLE_NAMES
 from pipeline.tom.observation import TOPIC
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.rules import EXPLORE_TOM_PLAIN
@@ -151,9 +151,5 @@ def test_nested_questions_in_every_style() -> None:
 
 
 def test_wrong_settings_are_named() -> None:
-    with pytest.raises(ValueError, match="unknown style 'x'; allowed: benchmark, prose, log"):
-        get_style("x")
-    with pytest.raises(ValueError, match="unknown style 'x'"):
-        fantom.generate(FantomSettings(), Random(1), "x")
     with pytest.raises(ValueError, match="allowed"):
         ExploreTomSettings("x")

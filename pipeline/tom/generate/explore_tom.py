@@ -18,7 +18,7 @@ from pipeline.tom.generate.explore_tom_text import STATES, TOPICS, render
 from pipeline.tom.generate.item import CounterfactualPair, GeneratedItem
 from pipeline.tom.generate.names import NAMES, Names, plain
 from pipeline.tom.generate.pair import NoPair, drawn_twins
-from pipeline.tom.generate.styles import BENCHMARK, get_style
+from pipeline.tom.generate.styles import BENCHMARK, STYLES
 from pipeline.tom.observation import CONTAINER, ROOM, TOPIC
 from pipeline.tom.rules import EXPLORE_TOM_PLAIN, Rules
 from pipeline.tom.story import (
@@ -36,7 +36,7 @@ from pipeline.tom.story import (
     agents_of,
 )
 
-_ATTEMPTS = 2000
+_ATTEMPTS, _MOST_ACTIONS = 2000, 15
 _ASYMMETRIC = "+asymmetric"
 # What may happen beside entering and leaving; the last one must (it makes the type what it is).
 _ACTIONS: dict[str, tuple[str, ...]] = {
@@ -61,24 +61,18 @@ class ExploreTomSettings:
         story_type: One of ``STORY_TYPES``.
         people: 2 to 4; all are named in the story.
         moves: Moves, state changes and topics brought up, 1 to 4.
-        max_sentences: Upper limit on actions.
         names: Pools of names, for the benchmark's own style.
     """
 
     story_type: str = "tomi"
     people: int = 3
     moves: int = 3
-    max_sentences: int = 15
     rules: Rules = EXPLORE_TOM_PLAIN
     names: Names = NAMES
 
     def __post_init__(self) -> None:
         if self.story_type not in STORY_TYPES:
             raise ValueError(f"story_type is {self.story_type!r}; allowed: {STORY_TYPES}")
-        if not 2 <= self.people <= 4:
-            raise ValueError(f"people is {self.people}; allowed: 2 to 4")
-        if not 1 <= self.moves <= 4:
-            raise ValueError(f"moves is {self.moves}; allowed: 1 to 4")
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -142,7 +136,7 @@ def _item(events: Story, settings: ExploreTomSettings, style: str) -> GeneratedI
 
 
 def _events(settings: ExploreTomSettings, random: Random, style: str) -> Story:
-    names = settings.names if style == BENCHMARK else get_style(style).names
+    names = settings.names if style == BENCHMARK else STYLES[style].names
     for _ in range(_ATTEMPTS):
         story = _Draft.draw(settings, names, random)
         story.fill()
@@ -186,7 +180,7 @@ class _Draft:
 
     def fill(self) -> None:
         """Add actions until the story has as many moves as the settings ask for."""
-        while self.moves < self.settings.moves and len(self.events) < self.settings.max_sentences:
+        while self.moves < self.settings.moves and len(self.events) < _MOST_ACTIONS:
             walking = not self.room_of or self.random.random() < 0.5
             kind = "walk" if walking else self.random.choice(self.settings.kinds)
             action = self._propose(kind)

@@ -14,7 +14,7 @@ from pipeline.tom.belief import Beliefs
 from pipeline.tom.generate import surface
 from pipeline.tom.generate.explore_tom_text import STATES, quoted
 from pipeline.tom.generate.item import GeneratedQuestion
-from pipeline.tom.generate.styles import BENCHMARK, get_style
+from pipeline.tom.generate.styles import BENCHMARK, STYLES
 from pipeline.tom.observation import CONTAINER, ROOM, Chain
 from pipeline.tom.question import (
     BEFORE,
@@ -130,7 +130,7 @@ def _before(
         if isinstance(action, Move) or (isinstance(action, Carry) and where.aspect == ROOM):
             words = quoted(action)
             if style != BENCHMARK:
-                words = surface.sentence(action, get_style(style)).rstrip(".")
+                words = surface.sentence(action, STYLES[style]).rstrip(".")
             told.setdefault(words, []).append(moment)
     for words, moments in told.items():
         question = replace(where, when=BEFORE, event=words)

@@ -20,7 +20,7 @@ from pipeline.tom.generate.item import (
     GeneratedQuestion,
 )
 from pipeline.tom.generate.pair import NoPair, drawn_twins
-from pipeline.tom.generate.styles import BENCHMARK, BRIEF, get_style
+from pipeline.tom.generate.styles import BENCHMARK, BRIEF, STYLES
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.rules import HI_TOM
 from pipeline.tom.story import Story
@@ -63,7 +63,7 @@ def ask(question: WhereQuestion, style: str) -> str:
 
 def _named(settings: HiTomSettings, style: str) -> HiTomSettings:
     own = style in (BENCHMARK, BRIEF)
-    return settings if own else replace(settings, names=get_style(style).names)
+    return settings if own else replace(settings, names=STYLES[style].names)
 
 
 def _item(drawn: HiTomStory, events: Story, settings: HiTomSettings, style: str) -> GeneratedItem:

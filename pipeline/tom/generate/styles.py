@@ -114,11 +114,3 @@ LOG = Style(
 
 STYLES: Mapping[str, Style] = {style.name: style for style in (PROSE, LOG)}
 STYLE_NAMES = (BENCHMARK, *STYLES)
-
-
-def get_style(name: str) -> Style:
-    try:
-        return STYLES[name]
-    except KeyError:
-        allowed = ", ".join(STYLE_NAMES)
-        raise ValueError(f"unknown style {name!r}; allowed: {allowed}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipeline.tom.generate.styles import Style, get_style
+from pipeline.tom.generate.styles import STYLES, Style
 from pipeline.tom.parse.text import listed
 from pipeline.tom.question import (
     BEFORE,
@@ -42,7 +42,7 @@ _OPENING = 9 * 60  # stories told with times begin at nine
 
 def render(events: Story, style: str) -> str:
     """Write one event a line."""
-    chosen = get_style(style)
+    chosen = STYLES[style]
     people = frozenset(agents_of(events))
     lines = [sentence(event, chosen, people) for event in events]
     if chosen.backwards:
@@ -107,7 +107,7 @@ def _addressed(kind: str, other: str | None, fields: Fields) -> tuple[str, Field
 
 def ask(question: Question, style: str, name_aspect: bool = False) -> str:
     """Write a question; with ``name_aspect``, "In which room/container" in place of "Where"."""
-    templates = get_style(style).questions
+    templates = STYLES[style].questions
     match question:
         case WhereQuestion():
             return _ask_where(question, templates, name_aspect)
