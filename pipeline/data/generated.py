@@ -104,7 +104,11 @@ def pairs(source: GeneratedSource) -> Iterator[list[PairRow]]:
     for index in range(source.pairs):
         random = Random(f"{source.seed}:pairs:{index}")
         for _ in range(_ATTEMPTS):
-            if rows := _pair_rows(_pair(source, random), source, index):
+            try:
+                found = _pair(source, random)
+            except NoPair as error:
+                raise UserError(f"{_named(source)}: {error}") from error
+            if rows := _pair_rows(found, source, index):
                 break
         else:
             raise UserError(
@@ -120,13 +124,6 @@ def _named(source: GeneratedSource) -> str:
 
 
 def _pair(source: GeneratedSource, random: Random) -> CounterfactualPair:
-    try:
-        return _drawn_pair(source, random)
-    except NoPair as error:
-        raise UserError(f"{_named(source)}: {error}") from error
-
-
-def _drawn_pair(source: GeneratedSource, random: Random) -> CounterfactualPair:
     match source:
         case HiTomSource():
             return hi_tom_items.pair(_hi_tom(source, random), random, source.telling)

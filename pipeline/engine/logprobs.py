@@ -39,8 +39,8 @@ def completion_states(
         return packed_states(model, prompts, completions, torch.bfloat16)
     group = len(completions) // len(prompts)
     ids, mask = pad_right(completions, int(model.config.pad_token_id or 0), model.device)
-    found = encode_prompts(model, prompts)
-    first = found.states.repeat_interleave(group, 0).unsqueeze(1)
+    states, keys, values = encode_prompts(model, prompts)
+    first = states.repeat_interleave(group, 0).unsqueeze(1)
     if ids.shape[1] == 1:
         return first, ids, mask
     ends = [len(prompt) for prompt in prompts]
@@ -50,7 +50,7 @@ def completion_states(
             input_ids=ids[:, :-1],
             position_ids=start + torch.arange(ids.shape[1] - 1, device=model.device),
             use_cache=False,
-            prefix=Prefix.of(found.keys, found.values, ends, group, left=True),
+            prefix=Prefix.of(keys, values, ends, group, left=True),
         )
     return torch.cat([first, rest], dim=1), ids, mask
 

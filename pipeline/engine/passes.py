@@ -70,9 +70,8 @@ class ModulePasses:
         self.model = model
 
     def encode(self, prompts: Sequence[Sequence[int]]) -> Encoded:
-        found = encode_prompts(self.model, prompts)
-        logits = Halves.of(self.model).head(found.states)
-        return Encoded(logits, found.keys, found.values, left=True)
+        states, keys, values = encode_prompts(self.model, prompts)
+        return Encoded(Halves.of(self.model).head(states), keys, values, left=True)
 
     def encode_after(
         self, rests: Sequence[Sequence[int]], prefix: Prefix, begun: Sequence[int]

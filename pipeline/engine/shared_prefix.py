@@ -123,23 +123,15 @@ class Prefix:
         return bias[..., :width]
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedPrompts:
-    """Result of a pass over left-padded prompts; P = prompts, L = tokens of the longest.
+def encode_prompts(
+    model: PreTrainedModel, prompts: Sequence[Sequence[int]]
+) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+    """Encode P prompts, none empty, by the model's own modules, with padding before them.
 
-    Attributes:
-        states: Of each prompt's last token [P, width], input of the model's head.
-        keys: Per layer [P, key-value heads, L, width of a head].
-        values: As ``keys``.
+    Returns:
+        The states of each prompt's last token [P, width], inputs of the model's head, and keys and
+        values, per layer [P, key-value heads, tokens of the longest, width of a head].
     """
-
-    states: Tensor
-    keys: Sequence[Tensor]
-    values: Sequence[Tensor]
-
-
-def encode_prompts(model: PreTrainedModel, prompts: Sequence[Sequence[int]]) -> EncodedPrompts:
-    """Encode prompts, none empty, by the model's own modules."""
     ids, mask = pad_left(prompts, int(model.config.pad_token_id or 0), model.device)
     cache = DynamicCache(config=model.config)
     seen = visible(model, mask) if len(set(map(len, prompts))) > 1 else None
@@ -153,7 +145,7 @@ def encode_prompts(model: PreTrainedModel, prompts: Sequence[Sequence[int]]) -> 
             last=1,
         )[:, -1]
     keys, values = held(cache)
-    return EncodedPrompts(states, keys, values)
+    return states, keys, values
 
 
 def halves_on_cpu(model: PreTrainedModel) -> bool:

@@ -71,12 +71,7 @@ def access_from(environment: Mapping[str, str] = os.environ) -> Access:
 
 
 def fetch(
-    repository: str,
-    revision: str | None,
-    work: Path,
-    access: Access,
-    *,
-    progress: bool = True,
+    repository: str, revision: str | None, work: Path, access: Access
 ) -> tuple[Snapshot, Path]:
     """Bring a snapshot into a folder.
 
@@ -98,7 +93,7 @@ def fetch(
     work.mkdir(parents=True, exist_ok=True)
     snapshot = _snapshot(repository, revision, work, access)
     folder = work / "files"
-    with progress_bar(progress) as report:
+    with progress_bar(wanted=True) as report:
         _Fetcher(snapshot, folder, access, report).fetch_all()
     files = tuple(
         replace(

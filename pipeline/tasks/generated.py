@@ -99,12 +99,12 @@ def reads_kind(example: Example) -> tuple[str, ...]:
     return ("answer_kind", *(("meta.wrong_names",) if example.answer_kind == "names" else ()))
 
 
-def load_arithmetic(raw: Path, split: str, task: str) -> Iterator[Example]:
-    for row in read_rows(raw / "arithmetic" / f"{split}.jsonl"):
+def load_arithmetic(raw: Path) -> Iterator[Example]:
+    for row in read_rows(raw / "arithmetic" / "test.jsonl"):
         question = row.text("question")
         yield Example(
             benchmark="arithmetic",
-            task=task,
+            task="arithmetic",
             story="",
             question=question,
             answer=row.text("answer"),
@@ -171,7 +171,7 @@ register(
         benchmark="arithmetic",
         title="Arithmetic (generated)",
         sources=("arithmetic",),
-        load=partial(load_arithmetic, split="test", task="arithmetic"),
+        load=load_arithmetic,
         match=match_number,
         strict=match_number_only,
         extract=extract_tagged_or_all,

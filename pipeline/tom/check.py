@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,8 +57,6 @@ def check(
         rules: By default, those behind the benchmark's labels.
     """
     report = Agreement()
-    order_total, order_agreed = Counter[str](), Counter[str]()
-    type_total, type_agreed = Counter[str](), Counter[str]()
     for row in rows:
         try:
             found = solve(benchmark, row["story"], row["question"], row.get("choices"), rules)
@@ -67,16 +64,14 @@ def check(
             found = Answer(None, str(error))
         agrees = _same(found.answer, row["answer"])
         order, kind = _order_and_kind(benchmark, row)
-        order_total[order] += 1
-        type_total[kind] += 1
+        for counts, key in ((report.by_order, order), (report.by_type, kind)):
+            agreed, of = counts.get(key, (0, 0))
+            counts[key] = agreed + agrees, of + 1
         report.total += 1
-        if agrees:
-            order_agreed[order] += 1
-            type_agreed[kind] += 1
-        else:
+        if not agrees:
             report.disagreements.append(Disagreement(row, found.answer, found.reason))
-    report.by_order = {k: (order_agreed[k], order_total[k]) for k in sorted(order_total)}
-    report.by_type = {k: (type_agreed[k], type_total[k]) for k in sorted(type_total)}
+    report.by_order = dict(sorted(report.by_order.items()))
+    report.by_type = dict(sorted(report.by_type.items()))
     return report
 
 

@@ -81,7 +81,7 @@ def fetched(hub: FakeHub, tmp_path: Path) -> Fetch:
 
     def run(revision: str | None = COMMIT, **access: Any) -> tuple[Snapshot, Path | None]:
         there = Access(**{"endpoint": hub.url, "patience": patience, **access})
-        return fetch(REPOSITORY, revision, tmp_path / "work", there, progress=False)
+        return fetch(REPOSITORY, revision, tmp_path / "work", there)
 
     return run
 
