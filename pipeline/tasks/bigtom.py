@@ -17,7 +17,6 @@ from itertools import product
 from pathlib import Path
 
 from pipeline.tasks.example import Example
-from pipeline.tasks.grading import match_equal
 from pipeline.tasks.reading import SourceRow, read_lines
 from pipeline.tasks.registry import Task, register
 from pipeline.tasks.tombench import match_option
@@ -88,7 +87,6 @@ register(
         sources=("bigtom",),
         load=load,
         match=match_option,
-        strict=match_equal,
         count=4400,
         choices_in_prompt=True,
         orders=(1,),

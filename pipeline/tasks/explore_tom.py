@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.tasks.example import AnswerKind, Example, content_hash
-from pipeline.tasks.grading import match_equal
 from pipeline.tasks.reading import SourceRow, read_rows
 from pipeline.tasks.registry import INFILLED, Task, register
 from pipeline.tom.generate.styles import BENCHMARK
@@ -147,7 +146,6 @@ for _name, _title, _count, _containers_only, _infilled in (
             sources=("explore_tom",),
             load=partial(load, task=_name, containers_only=_containers_only, infilled=_infilled),
             match=match_contained,
-            strict=match_equal,
             count=_count,
             folds_like=_SAMPLE,
             orders=(-1, 1, 2),

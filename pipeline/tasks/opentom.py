@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pipeline.tasks import opentom_rules
 from pipeline.tasks.example import AnswerKind, Example
-from pipeline.tasks.grading import extract_tagged_or_all, match_equal
+from pipeline.tasks.grading import extract_tagged_or_all
 from pipeline.tasks.reading import SourceRow, read_json
 from pipeline.tasks.registry import Task, register
 
@@ -146,7 +146,6 @@ def _register(
             sources=("opentom",),
             load=partial(load, task=name, question_type=question_type, long=long),
             match=opentom_rules.match,
-            strict=match_equal,
             reads=opentom_rules.reads,
             count=count,
             choices_in_prompt=True,

@@ -19,7 +19,7 @@ from pathlib import Path
 from pipeline.base.errors import UserError, did_you_mean
 from pipeline.base.plugins import BENCHMARKS
 from pipeline.tasks.example import Example, content_hash
-from pipeline.tasks.grading import Extractor, Grade, Matcher, extract_tagged, grade
+from pipeline.tasks.grading import Extractor, Grade, Matcher, extract_tagged, grade, match_equal
 from pipeline.tom.generate.styles import BENCHMARK
 
 INFILLED = "infilled"
@@ -48,7 +48,7 @@ class Task:
         load: Yields examples in upstream's order from the folder that holds one subfolder per
             source.
         match: The benchmark's published rule on an extracted answer.
-        strict: Equality after normalisation, reported beside it.
+        strict: The rule that training pays, reported beside it: equality after normalisation.
         count: Number of examples the upstream files hold; None where it is a setting.
         choices_in_prompt: Show the options after the question.
         extract: Finds the answer in a response to the task's usual prompt.
@@ -70,7 +70,7 @@ class Task:
     sources: tuple[str, ...]
     load: Loader
     match: Matcher
-    strict: Matcher
+    strict: Matcher = match_equal
     count: int | None = None
     choices_in_prompt: bool = False
     extract: Extractor = extract_tagged

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.tasks.example import Example, content_hash
-from pipeline.tasks.grading import match_equal, match_suffix
+from pipeline.tasks.grading import match_suffix
 from pipeline.tasks.reading import SourceRow, read_rows
 from pipeline.tasks.registry import INFILLED, Task, register
 from pipeline.tom.generate.styles import BENCHMARK
@@ -124,7 +124,6 @@ def _register(
             sources=("tom_rl",),
             load=partial(load, file=file, task=name, wanted=wanted, infilled=infilled),
             match=match_suffix,
-            strict=match_equal,
             count=count,
             orders=orders,
             fields=_FIELDS[benchmark],

@@ -79,7 +79,6 @@ register(
         sources=("tombench",),
         load=load,
         match=match_option,
-        strict=match_equal,
         count=2860,
         choices_in_prompt=True,
         fields=("kind", "ability"),

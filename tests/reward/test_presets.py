@@ -63,11 +63,6 @@ def test_unknown_preset_lists_those_there_are() -> None:
         load_preset("grand")
 
 
-def test_a_setting_of_another_preset_is_refused() -> None:
-    with pytest.raises(UserError, match="the reward preset 'rlvr' has no setting weight"):
-        load_preset("rlvr", {"weight": 0.3})
-
-
 def test_only_fidelity_loads_the_belief_engine() -> None:
     code = (
         "import sys; from pipeline.reward.presets import load_preset; load_preset(sys.argv[1]); "
