@@ -62,7 +62,7 @@ def make_model(shape: Any, context: int, device: Any) -> Any:
 
 def as_batch(prompts: Sequence[tuple[int, ...]], completions: Sequence[Any]) -> Any:
     """Sampled completions as a batch to learn from, with rewards that differ."""
-    from pipeline.reward.reward import Reward
+    from pipeline.reward.reward import Earned, Reward
     from pipeline.tasks.example import Example
     from pipeline.tasks.grading import Grade
     from pipeline.train.data import TokenisedRow
@@ -70,7 +70,7 @@ def as_batch(prompts: Sequence[tuple[int, ...]], completions: Sequence[Any]) -> 
 
     example = Example("benchmark", "gpu", "", "?", "yes")
     grade = Grade(correct=False, strict=False, format_ok=False, extracted=None)
-    rewards = [Reward(float(index % 2), 0.0, 0.0, grade) for index in range(len(completions))]
+    rewards = [Reward(Earned(0.0, float(index % 2)), grade) for index in range(len(completions))]
     texts = ("",) * len(completions)
     rows = tuple(TokenisedRow(prompt, example) for prompt in prompts)
     return Rollouts(rows, tuple(completions), texts, tuple(rewards))

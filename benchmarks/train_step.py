@@ -80,7 +80,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
     from pipeline.config.training import Train
     from pipeline.engine.device import peak_of_process, set_up_torch
     from pipeline.model.weights import load_model
-    from pipeline.reward.reward import Reward
+    from pipeline.reward.reward import Earned, Reward
     from pipeline.tasks.example import Example
     from pipeline.tasks.grading import Grade
     from pipeline.train import rollout
@@ -92,7 +92,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
     set_up_torch(setting.threads)  # as the stage does
     grade = Grade(correct=False, strict=False, format_ok=False, extracted=None)
     rollout.end_ids_of = lambda *_: (-1,)  # type: ignore[attr-defined]  # every completion has all its tokens, as on the other side
-    rollout.safe_reward = lambda _, text, __: Reward(reward_of(text), 0, 0, grade)  # type: ignore[attr-defined]
+    rollout.safe_reward = lambda _, text, __: Reward(Earned(0.0, reward_of(text)), grade)  # type: ignore[attr-defined]
     model, tokenizer = load_model(folder)
     texts = json.loads((folder / "prompts.json").read_text())
     rows = [

@@ -35,7 +35,7 @@ def reward(preset: Preset, response: str, example: Example) -> Reward:
     grade = registry.get(example.task).grade(response, example)
     error = _TOO_LATE if grade.too_late else None
     earned = preset(grade, example, response)
-    return Reward.of(earned, grade, preset.is_right(grade), error)
+    return Reward(earned, grade, preset.is_right(grade), error)
 
 
 def safe_reward(preset: Preset, response: str, example: Example) -> Reward:
@@ -46,4 +46,4 @@ def safe_reward(preset: Preset, response: str, example: Example) -> Reward:
         raise
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
-        return Reward.of(preset.least, _NOTHING, right=False, error=why)
+        return Reward(preset.least, _NOTHING, error=why)

@@ -81,35 +81,21 @@ class Preset(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """The reward of one response: ``score`` is the sum of its parts.
+    """The reward of one response.
 
     Attributes:
-        fidelity: The belief claims, if they were checked.
-        error: The grader's exception or timeout, if any.
         right: The answer is right by the rule that the preset pays.
+        error: The grader's exception or timeout, if any.
     """
 
-    score: float
-    format_part: float
-    answer_part: float
+    earned: Earned
     grade: Grade
-    fidelity_part: float = 0.0
-    fidelity: Fidelity | None = None
-    error: str | None = None
     right: bool = False
+    error: str | None = None
 
-    @classmethod
-    def of(cls, earned: Earned, grade: Grade, right: bool, error: str | None = None) -> Reward:
-        return cls(
-            score=earned.form + earned.answer + earned.reasoning,
-            format_part=earned.form,
-            answer_part=earned.answer,
-            grade=grade,
-            fidelity_part=earned.reasoning,
-            fidelity=earned.fidelity,
-            error=error,
-            right=right,
-        )
+    @property
+    def score(self) -> float:
+        return self.earned.form + self.earned.answer + self.earned.reasoning
 
     def figures(self) -> dict[str, float]:
         """The reward as numbers, with the same keys for every response.
@@ -118,14 +104,14 @@ class Reward:
         reasoning was, with its ``fidelity``, ``claims`` and ``claims_true``; ``error``: grading
         failed.
         """
-        checked = self.fidelity
+        earned, checked = self.earned, self.earned.fidelity
         return {
             "score": self.score,
             "acc": float(self.right),
             "format": float(self.grade.format_ok),
-            "format_reward": self.format_part,
-            "answer_reward": self.answer_part,
-            "fidelity_reward": self.fidelity_part,
+            "format_reward": earned.form,
+            "answer_reward": earned.answer,
+            "fidelity_reward": earned.reasoning,
             "checked": float(checked is not None),
             "fidelity": checked.score if checked else 0.0,
             "claims": float(checked.made) if checked else 0.0,

@@ -120,7 +120,7 @@ def test_an_empty_or_copied_trace_earns_nothing_anywhere(reasoning: str, score: 
     example = Example("opentom", "hi_tom_style_train", STORY, QUESTION, "blue_jar")
     tail = "" if reasoning == "no end" else "</think><answer> blue_jar</answer>"
     given = reward(FIDELITY, reasoning + tail, example)
-    assert given.fidelity is None and given.score == pytest.approx(score)
+    assert given.earned.fidelity is None and given.score == pytest.approx(score)
 
 
 def test_the_brief_telling_in_full() -> None:
@@ -131,13 +131,13 @@ def test_the_preset_mixes_answer_and_reasoning() -> None:
     faithful = f" {BOB} {ANN}blue_jar.</think>"
     for tail, part in (("<answer> blue_jar</answer>", 1.0), ("<answer> tin</answer>", 0.0)):
         given = reward(load_preset("fidelity", {"weight": 0.3}), faithful + tail, EXAMPLE)
-        assert given.answer_part == pytest.approx(0.7 * part)
-        assert given.fidelity_part == pytest.approx(0.3)
+        assert given.earned.answer == pytest.approx(0.7 * part)
+        assert given.earned.reasoning == pytest.approx(0.3)
         assert given.score == pytest.approx(0.1 + 0.7 * part + 0.3)
     broken = reward(FIDELITY, faithful, EXAMPLE)
     assert broken.score == 0  # no answer, so the format fails
     silent = reward(FIDELITY, "</think><answer> blue_jar</answer>", EXAMPLE)
-    assert silent.fidelity_part == 0 and silent.score == pytest.approx(0.6)
+    assert silent.earned.reasoning == 0 and silent.score == pytest.approx(0.6)
 
 
 def test_weight_nought_is_the_preset_of_study_2() -> None:
@@ -201,5 +201,3 @@ def test_noise_never_raises() -> None:
         for preset in REWARDS:
             given = safe_reward(load_preset(preset), response, EXAMPLE)
             assert given.error is None
-            parts = given.format_part + given.answer_part + given.fidelity_part
-            assert given.score == pytest.approx(parts)

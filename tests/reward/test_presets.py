@@ -44,7 +44,7 @@ def test_parts_add_up_and_the_grade_is_the_graders() -> None:
     for preset in REWARDS:
         for response in (*RESPONSES, ""):
             given = reward(load_preset(preset), response, EXAMPLE)
-            assert given.score == pytest.approx(given.format_part + given.answer_part)
+            assert given.score == pytest.approx(given.earned.form + given.earned.answer)
             assert given.grade.correct == (response not in (WRONG, ""))
             strictly = response in (RIGHT, NO_FORMAT, REPEATED, SECOND_PREFILL)
             assert given.right == (strictly or (preset == "tom-rl" and response == EITHER))

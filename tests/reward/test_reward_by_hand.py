@@ -96,18 +96,17 @@ def test_a_benchmark_is_read_as_labelled_and_its_style_as_it_says() -> None:
 def test_the_figures_of_a_reward() -> None:
     grade = Grade(correct=True, strict=False, format_ok=True, extracted="x")
     earned = Earned(0.25, 0.5, 0.125, Fidelity(made=4, true=3, decisive=2, covered=1))
-    assert Reward.of(earned, grade, right=True).figures() == {
+    assert Reward(earned, grade, right=True).figures() == {
         **{"score": 0.875, "acc": 1, "format": 1, "format_reward": 0.25, "answer_reward": 0.5},
         **{"fidelity_reward": 0.125, "checked": 1, "fidelity": 0.375, "claims": 4},
         **{"claims_true": 3, "error": 0},
     }
     bad = replace(grade, format_ok=False)
-    assert Reward.of(Earned(-1, -2), bad, right=False, error="late").figures() == {
+    assert Reward(Earned(-1, -2), bad, error="late").figures() == {
         **{"score": -3, "acc": 0, "format": 0, "format_reward": -1, "answer_reward": -2},
         **{"fidelity_reward": 0, "checked": 0, "fidelity": 0, "claims": 0, "claims_true": 0},
         "error": 1,
     }
-    assert Reward(1.0, 0.0, 1.0, grade) == Reward.of(Earned(0.0, 1.0), grade, right=False)
 
 
 def test_reasoning_is_paid_in_the_form_asked_for_only() -> None:

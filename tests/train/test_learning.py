@@ -16,7 +16,7 @@ import torch
 from pipeline.config.algorithms import AlgorithmName, with_defaults
 from pipeline.config.models import TinySize
 from pipeline.model.tiny import make_model, make_tokenizer
-from pipeline.reward.reward import Reward
+from pipeline.reward.reward import Earned, Reward
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade
 from pipeline.train import rollout
@@ -28,7 +28,7 @@ WORDS = ("yes", "no")
 
 
 def graded(right: bool, score: float) -> Reward:
-    return Reward(score, 0.0, score, Grade(right, right, True, None), right=right)
+    return Reward(Earned(0.0, score), Grade(right, right, True, None), right)
 
 
 def accuracy_after(

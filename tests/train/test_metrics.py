@@ -11,7 +11,7 @@ import torch
 from pipeline.config.algorithms import with_defaults
 from pipeline.engine.decode import Completion
 from pipeline.engine.halves import Halves
-from pipeline.reward.reward import Reward
+from pipeline.reward.reward import Earned, Reward
 from pipeline.tasks.grading import Grade
 from pipeline.train.algorithms import Signal, at_last_token, estimate
 from pipeline.train.learner import Learner
@@ -27,8 +27,7 @@ STATISTICS = UpdateStatistics(0.5, 0.01, 1.5, 0.0, 0.9, 2.0)
 
 def reward(format_ok: bool, correct: bool) -> Reward:
     grade = Grade(correct=correct, strict=correct, format_ok=format_ok, extracted=None)
-    parts = (0.1 * format_ok, float(correct))
-    return Reward(sum(parts), *parts, grade, right=correct)
+    return Reward(Earned(0.1 * format_ok, float(correct)), grade, correct)
 
 
 def test_every_figure_of_a_step() -> None:
@@ -66,7 +65,7 @@ def test_the_figures_of_an_update_are_those_of_the_plain_computation() -> None:
             )
     rows, lengths, scores = tuple(tiny.rows(2)), (4, 1, 3, 2), (1.1, 0.1, 0.0, 1.1)
     completions = tuple(Completion(tuple(range(20, 20 + n)), True) for n in lengths)
-    rewards = tuple(Reward(s, 0.0, s, reward(False, False).grade) for s in scores)
+    rewards = tuple(Reward(Earned(0.0, s), reward(False, False).grade) for s in scores)
     rollouts = Rollouts(rows, completions, ("",) * 4, rewards)
     recipe = tiny.changed(kl_coefficient=0.05, entropy_coefficient=0.0, rollouts=2)
 

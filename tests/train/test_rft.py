@@ -9,13 +9,13 @@ import torch
 
 from pipeline.engine.decode import Completion
 from pipeline.model.weights import weights_of
-from pipeline.reward.reward import Reward
+from pipeline.reward.reward import Earned, Reward
 from pipeline.train.rollout import Judge, Rollouts
 from tests.train import tiny
 
 
 def rewarded(*right: bool) -> tuple[Reward, ...]:
-    return tuple(Reward(float(each), 0.0, 0.0, tiny.WRONG, right=each) for each in right)
+    return tuple(Reward(Earned(0.0, float(each)), tiny.WRONG, each) for each in right)
 
 
 def test_the_right_ones_are_kept_with_their_prompts_and_alike_ones_once() -> None:

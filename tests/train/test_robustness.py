@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 
 from pipeline.base.errors import UserError
 from pipeline.config.algorithms import AlgorithmName, with_defaults
-from pipeline.reward.reward import Reward
+from pipeline.reward.reward import Earned, Reward
 from pipeline.tasks import registry
 from pipeline.tasks.grading import Grade
 from pipeline.train import local, rollout, scoring, update
@@ -26,7 +26,7 @@ from tests.train import tiny
 
 
 def patched_scores(monkeypatch: pytest.MonkeyPatch, score: float) -> None:
-    given = Reward(score, 0.0, score, tiny.WRONG)
+    given = Reward(Earned(0.0, score), tiny.WRONG)
     monkeypatch.setattr(rollout, "safe_reward", lambda *_, **__: given)
 
 

@@ -27,7 +27,7 @@ from pipeline.engine.recording import Recording
 from pipeline.engine.sampling import Sampling
 from pipeline.model.weights import weights_of
 from pipeline.reward.presets import load_preset
-from pipeline.reward.reward import Reward
+from pipeline.reward.reward import Earned, Reward
 from pipeline.tasks.example import Example
 from pipeline.train import scoring, update
 from pipeline.train.algorithms import at_last_token
@@ -56,7 +56,7 @@ def ragged() -> Rollouts:
         for n in LENGTHS
     )
     scores = torch.rand(12, generator=generator).tolist()
-    rewards = tuple(Reward(value, 0.0, value, tiny.WRONG) for value in scores)
+    rewards = tuple(Reward(Earned(0.0, value), tiny.WRONG) for value in scores)
     return Rollouts(rows, completions, ("",) * 12, rewards)
 
 
@@ -308,7 +308,7 @@ def test_the_critic_learns_what_a_prompt_is_worth() -> None:
     """Completions of every other prompt earn 1, the rest 0."""
     rollouts = ragged()
     rewards = tuple(
-        Reward(float(index // GROUP % 2), 0.0, 0.0, tiny.WRONG) for index in range(len(LENGTHS))
+        Reward(Earned(0.0, float(index // GROUP % 2)), tiny.WRONG) for index in range(len(LENGTHS))
     )
     rollouts = Rollouts(rollouts.rows, rollouts.completions, rollouts.texts, rewards)
     model, _ = tiny.base()

@@ -25,7 +25,7 @@ from pipeline.engine.decode import Completion
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import write_end_ids
 from pipeline.reward.presets import load_preset, reward, safe_reward
-from pipeline.reward.reward import Reward
+from pipeline.reward.reward import Earned, Reward
 from pipeline.tasks.example import Example
 from pipeline.train.algorithms import Signal, at_last_token, estimate
 from pipeline.train.data import TokenisedRow, load_rows
@@ -241,7 +241,9 @@ def _rollouts() -> Rollouts:
         for _ in range(PROMPTS * GROUP)
     )
     verdict = reward(load_preset("rlvr"), "", rows[0].example).grade
-    rewards_ = tuple(Reward(random.choice((0.0, 0.1, 1.1)), 0.0, 0.0, verdict) for _ in completions)
+    rewards_ = tuple(
+        Reward(Earned(0.0, random.choice((0.0, 0.1, 1.1))), verdict) for _ in completions
+    )
     return Rollouts(rows, completions, tuple("" for _ in completions), rewards_)
 
 
