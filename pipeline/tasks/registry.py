@@ -8,7 +8,6 @@ Reward and evaluation both call :meth:`Task.grade`.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -117,16 +116,13 @@ def _with_own_ids(examples: Iterable[Example]) -> Iterator[Example]:
 
 
 _TASKS: dict[str, Task] = {}
-_MODULES: dict[str, str] = {}
 
 
-def register(task: Task) -> Task:
-    """Add a task of the calling module under its unique name."""
+def register(task: Task) -> None:
+    """Add a task under its unique name."""
     if task.name in _TASKS:
         raise ValueError(f"task {task.name} is registered twice")
     _TASKS[task.name] = task
-    _MODULES[task.name] = sys._getframe(1).f_globals["__name__"]
-    return task
 
 
 @lru_cache(maxsize=1)
@@ -153,8 +149,9 @@ def get(name: str) -> Task:
 
 
 def module_of(name: str) -> str:
-    """The module that registers a task; UserError for an unknown one."""
-    return _MODULES[get(name).name]
+    """The module that loads a task's rows, and registers it; UserError for an unknown one."""
+    load = get(name).load
+    return str(getattr(load, "func", load).__module__)  # most are partial functions
 
 
 def all_tasks() -> tuple[Task, ...]:

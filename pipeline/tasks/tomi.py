@@ -8,7 +8,6 @@ used fresh output of the generator instead, which is the task ``tomi`` of ``tom_
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 from pipeline.tasks.example import Example
@@ -20,8 +19,8 @@ _NAME = "tomi_released"
 _ORDERS = {"memory": 0, "reality": 0, "first": 1, "second": 2}
 
 
-def load(raw: Path, split: str = "test") -> Iterator[Example]:
-    text = raw / "tomi" / f"fb_all_{split}.txt"
+def load(raw: Path) -> Iterator[Example]:
+    text = raw / "tomi" / "fb_all_test.txt"
     traces = read_lines(text.with_suffix(".trace"))
     for (story, asked), trace in zip(_questions(text), traces, strict=True):
         question, answer, _ = asked.split("\t")
@@ -56,7 +55,7 @@ register(
         benchmark="tomi",
         title="ToMi (released)",
         sources=("tomi",),
-        load=partial(load, split="test"),
+        load=load,
         match=match_suffix,
         count=5994,
         orders=(0, 1, 2),

@@ -97,10 +97,11 @@ def _readdressed(
 ) -> Iterator[tuple[str, Event, Event]]:
     """Yield (witness, event if the witness notices, event if not)."""
     match event:
-        case Claim(speaker, str(listener)) | Report(speaker, str(listener)):
-            others = [who for who in people if who not in (speaker, listener)]
-            yield from ((listener, event, replace(event, listener=who)) for who in others)
-        case Discuss(speaker, str(listener)):
+        case (
+            Claim(speaker, str(listener))
+            | Report(speaker, str(listener))
+            | Discuss(speaker, str(listener))
+        ):
             others = [who for who in people if who not in (speaker, listener)]
             yield from ((listener, event, replace(event, listener=who)) for who in others)
         case Aside(action, (peeking,), ()):
