@@ -22,7 +22,7 @@ BUDGETS = {
     "pipeline/audit": 929,
     "pipeline/base": 770,
     "pipeline/cli": 2912,
-    "pipeline/config": 1828,
+    "pipeline/config": 1826,
     "pipeline/data": 1709,
     "pipeline/engine": 1735,
     "pipeline/evaluate": 2498,

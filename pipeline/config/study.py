@@ -41,10 +41,8 @@ class Study(Section):
 
     @property
     def arms(self) -> dict[str, Arm]:
-        if self.grid.arms:
-            return self.grid.arms
         own = self.train.algorithms
-        return {
+        return self.grid.arms or {
             name.replace("_", "-"): Arm(algorithm=own.get(name) or with_defaults(name))
             for name in self.grid.algorithms
         }
