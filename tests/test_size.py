@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 BUDGETS = {
-    "benchmarks": 3880,
+    "benchmarks": 3881,
     "flows": 1673,
     "pipeline": 0,
     "pipeline/analysis": 5048,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5540,
     "pipeline/train": 2459,
     "scripts": 300,
-    "tests": 35852,
+    "tests": 35834,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

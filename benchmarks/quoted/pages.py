@@ -61,6 +61,7 @@ BLOCKS: Mapping[str, Block] = {
     "spurious": _of_study(
         "spurious-mini", studies.opening, studies.changes, studies.differences, studies.by_chance
     ),
+    "acting": _of_study("smol-acting", studies.opening, studies.steps),
     "test time": _of_study("test-time-or-training-mini", studies.opening, studies.test_time),
     "field": _of_file("recorded", "models", others.accuracy_table),
     "compared": _of_file("recorded", None, others.compared_text),

@@ -60,7 +60,7 @@ def test_a_shortcut_that_the_labels_pay_for_is_told_and_stops_a_training(
     with pytest.raises(UserError, match=r"stopped at step \d+ of 20, as train.stop_on is alarm"):
         train.main(Stage("train", root, params), CELL)
     (said,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
-    assert "answers turn to the shortcut 'initial'" in said
+    assert "answers follow the shortcut 'initial', and are rewarded for it" in said
     stage = Stage("train", root, expand(study(tmp_path / "study")))
     train.main(stage, CELL)
     assert len(read_lines(stage.runs / CELL / "train" / "metrics.jsonl")) == STEPS + 1

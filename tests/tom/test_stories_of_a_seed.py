@@ -87,23 +87,3 @@ def test_stories_of_a_seed_never_change(draw: Callable[[], Drawn], digest: str) 
                 parts = (text,)
         found.update(repr(parts).encode())
     assert found.hexdigest()[:16] == digest
-
-
-@pytest.mark.parametrize(
-    ("settings", "name", "least", "most"),
-    [
-        (HiTomSettings, "agents", 2, 5),
-        (HiTomSettings, "chapters", 1, 3),
-        (ExploreTomSettings, "people", 2, 4),
-        (ExploreTomSettings, "moves", 1, 4),
-        (FantomSettings, "people", 3, 5),
-        (FantomSettings, "told", 2, 4),
-    ],
-)
-def test_settings_have_bounds(
-    settings: Callable[..., object], name: str, least: int, most: int
-) -> None:
-    assert settings(**{name: least}) != settings(**{name: most})
-    for outside in (least - 1, most + 1):
-        with pytest.raises(ValueError, match=f"{name} is {outside}; allowed: "):
-            settings(**{name: outside})
