@@ -233,12 +233,11 @@ def _where_is_told(items: Sequence[Item], questions: Questions, gold: Sequence[i
 
 
 def _apart(questions: Questions, place: int) -> list[str]:
-    """The minds that differ from the whole engine on a question, and its order."""
-    believed = questions.believed[place]
-    chain = getattr(questions.asked[place], "candidates", ())
+    """The minds that differ from the whole engine on a question, and how many answers it allows."""
+    believed, allowed = questions.believed[place], questions.asked[place].candidates
     return [
         *(f"apart: {m}" for m, said in questions.minds if len(m) == 1 and said[place] != believed),
-        f"candidates: {len(chain)}",
+        f"candidates: {len(allowed)}",
     ]
 
 
