@@ -65,7 +65,7 @@ def test_servers_that_do_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("RAY_ADDRESS", f"http://127.0.0.1:{second}")
     mlflow, ray, *_ = health.servers(tmp_path)
     assert mlflow.ok is False and f"http://127.0.0.1:{first} does not answer" in mlflow.found
-    assert ray.ok is False and f"http://127.0.0.1:{second} does not answer" in ray.found
+    assert ray.ok is False and f"http://127.0.0.1:{second}: no Ray dashboard" in ray.found
 
 
 def test_remotes_and_prefects_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

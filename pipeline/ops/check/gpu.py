@@ -14,6 +14,7 @@ from pathlib import Path
 from pipeline.base.errors import TransientError, UserError
 from pipeline.ops.check import gpu_look
 from pipeline.ops.check.doctor import Finding
+from pipeline.ops.cluster.job import address_variable
 
 OLDEST_DRIVER = 580
 """CUDA 13's, with which the pinned torch is built."""
@@ -37,7 +38,7 @@ def diagnose(root: Path) -> list[Finding]:
 
     The cluster of ``RAY_ADDRESS`` is asked where that is set, else this machine.
     """
-    return list(_cluster(root) if os.environ.get("RAY_ADDRESS") else _machine(root))
+    return list(_cluster(root) if address_variable(os.environ) else _machine(root))
 
 
 def _machine(root: Path) -> Iterator[Finding]:

@@ -13,12 +13,13 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline.base.errors import UserError
+from pipeline.base.errors import TransientError, UserError
 from pipeline.data.acquire import acquire, verify
 from pipeline.data.sources import SOURCES, Source
 from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.formats.plural import counted
 from pipeline.ops.check.doctor import Finding, libraries
+from pipeline.ops.cluster.client import configured_address, connect
 from pipeline.ops.driver.checkout import ask_dvc
 from pipeline.ops.mirror.server import prepare, tracking_uri, without_secrets
 
@@ -96,8 +97,8 @@ def _download(source: Source) -> str:
 def servers(root: Path) -> Iterator[Finding]:
     """Ask servers and remotes whether they answer; what is not configured is not asked."""
     yield _mlflow(root)
-    yield _server("ray", "RAY_ADDRESS", "api/version", "http://HEAD:8265")
-    yield _server("prefect", "PREFECT_API_URL", "health", "http://HOST:4200/api")
+    yield _ray()
+    yield _prefect()
     yield _remote_of_dvc(root)
 
 
@@ -112,19 +113,28 @@ def _mlflow(root: Path) -> Finding:
     return Finding("mlflow", f"{without_secrets(uri)} answers", True)
 
 
-def _server(name: str, variable: str, path: str, example: str) -> Finding:
-    """Ask the server that a variable names, at a path below its address."""
-    address = os.environ.get(variable, "")
+def _ray() -> Finding:
+    try:
+        if (address := configured_address(os.environ)) is None:
+            return Finding("ray", "RAY_ADDRESS is not set", None)
+        connect(address)
+    except (UserError, TransientError) as error:
+        return Finding("ray", str(error), False, "start it, or correct its address")
+    return Finding("ray", f"{address} answers", True)
+
+
+def _prefect() -> Finding:
+    address = os.environ.get("PREFECT_API_URL", "")
     if not address.startswith("http"):
         unasked = f"{address}: not asked, as it is not an http address"
-        return Finding(name, unasked if address else f"{variable} is not set", None)
+        return Finding("prefect", unasked if address else "PREFECT_API_URL is not set", None)
     try:
-        with urllib.request.urlopen(f"{address.rstrip('/')}/{path}", timeout=_ANSWER_SECONDS):
+        with urllib.request.urlopen(f"{address.rstrip('/')}/health", timeout=_ANSWER_SECONDS):
             said, ok = "answers", True
     except (OSError, ValueError) as error:
         said, ok = f"does not answer ({error})", False
-    repair = f"start it, or set {variable} to {example}"
-    return Finding(name, f"{without_secrets(address)} {said}", ok, repair)
+    repair = "start it, or set PREFECT_API_URL to http://HOST:4200/api"
+    return Finding("prefect", f"{without_secrets(address)} {said}", ok, repair)
 
 
 def _remote_of_dvc(root: Path) -> Finding:

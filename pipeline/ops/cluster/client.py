@@ -18,13 +18,12 @@ from ray.job_submission import JobSubmissionClient
 
 from pipeline.base.errors import TransientError, UserError
 from pipeline.formats.plural import counted
-from pipeline.ops.cluster.job import NODE_MINUTES, Job
+from pipeline.ops.cluster.job import ADDRESS_VARIABLES, NODE_MINUTES, Job, address_variable
 
 PROBE_SECONDS = 8.0  # to learn that nobody answers at an address
 REQUEST_SECONDS = 20.0
 LOST_SECONDS = 180.0  # without an answer: the cluster is gone
 RETRY_SECONDS = 2.0
-ADDRESS_VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")  # in the order in which Ray reads
 
 # What Ray's client raises when a request fails: RuntimeError stands for an HTTP error status.
 REQUEST_ERRORS = (requests.RequestException, ConnectionError, RuntimeError, AuthenticationError)
@@ -70,7 +69,7 @@ def configured_address(environment: Mapping[str, str]) -> Address | None:
     Raises:
         UserError: If it is not the address of a dashboard, or the token's file cannot be read.
     """
-    origin = next((name for name in ADDRESS_VARIABLES if environment.get(name)), None)
+    origin = address_variable(environment)
     if origin is None:
         return None
     address = Address(environment[origin].rstrip("/"), _token(environment), origin)

@@ -22,7 +22,8 @@ import requests
 
 from pipeline.base.errors import TransientError, UserError
 from pipeline.base.ports import free_ports
-from pipeline.ops.cluster.client import ADDRESS_VARIABLES, Address
+from pipeline.ops.cluster.client import Address
+from pipeline.ops.cluster.job import ADDRESS_VARIABLES
 
 KEEPER = Path(__file__).with_name("keeper.py")
 START_SECONDS = 240.0

@@ -35,7 +35,15 @@ NODE_MINUTES = "TOMRL_NODE_MINUTES"
 NODE_DISK = "TOMRL_NODE_DISK"
 """In the environment: a folder that each node has on its own disk."""
 
+ADDRESS_VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")
+"""Name a cluster, in the order in which Ray reads them."""
+
 Status = Literal["succeeded", "failed", "stalled", "timed_out", "stopped"]
+
+
+def address_variable(environment: Mapping[str, str]) -> str | None:
+    """The variable that names a cluster, or None if none does."""
+    return next((name for name in ADDRESS_VARIABLES if environment.get(name)), None)
 
 
 def node_minutes(environment: Mapping[str, str]) -> float:

@@ -13,8 +13,8 @@ import subprocess
 from collections.abc import Mapping
 
 from pipeline.config.training import Train
-from pipeline.ops.cluster.client import ADDRESS_VARIABLES
 from pipeline.ops.cluster.head import find_engine_python
+from pipeline.ops.cluster.job import address_variable
 
 
 def flash_is_installed() -> bool:
@@ -31,7 +31,7 @@ def flash_of_jobs(environment: Mapping[str, str]) -> bool:
     Raises:
         UserError: If ``TOMRL_ENGINE_PYTHON`` names no interpreter.
     """
-    if any(environment.get(name) for name in ADDRESS_VARIABLES):
+    if address_variable(environment):
         return False
     python = find_engine_python(environment)
     if python is None:

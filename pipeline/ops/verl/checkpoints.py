@@ -209,7 +209,7 @@ def merge(actor: Path, precision: str | None = None) -> dict[str, Tensor]:
 
 
 def _as(dtype: torch.dtype | None, tensor: Tensor) -> Tensor:
-    return tensor if dtype is None else tensor.to(dtype)
+    return tensor.to(dtype) if dtype and tensor.is_floating_point() else tensor
 
 
 def _shard(actor: Path, ranks: int, rank: int) -> dict[str, Tensor]:

@@ -29,6 +29,7 @@ from pipeline.formats.files import digest_of, remove, replacing, write_json, wri
 from pipeline.formats.provenance import Libraries, installed
 from pipeline.model.chat import encode_prompt
 from pipeline.model.weights import end_ids_in
+from pipeline.ops.cluster.job import address_variable
 from pipeline.ops.vllm import worker as vllm_worker
 from pipeline.ops.vllm.replica import replica_gpus
 from pipeline.ops.vllm.worker import DoneRow, PromptRow, Request
@@ -54,7 +55,7 @@ Launch = Callable[[Path, Callable[[str], None]], None]
 
 def open_engine(place: EnginePlace) -> VllmEngine:
     """The engine of a model: on the cluster of ``RAY_ADDRESS``, else on this machine."""
-    on_cluster = os.environ.get("RAY_ADDRESS")
+    on_cluster = address_variable(os.environ)
     return VllmEngine(
         place.model,
         place.work,
