@@ -81,16 +81,23 @@ def test_forks_do_fail_and_end_as_what_is_started(commands: Commands, tree: Path
     broken = Running(commands, tree)
     broken.join()
     assert broken.status and "SyntaxError: invalid syntax" in "\n".join(broken.lines)
-    source.write_text(f"{whole}\nOTHER = 1\n")
+
+    waits = tree.parent / "waits"
+    waiting = f"import pathlib, time\npathlib.Path({str(waits)!r}).touch()\ntime.sleep(60)\n"
+    source.write_text(whole)
+    stage = tree / "pipeline/stages/code.py"
+    first = "import annotations\n"
+    stage.write_text(stage.read_text().replace(first, first + waiting))
 
     killed = Running(commands, tree)
-    assert until(lambda: bool(named("pipeline.stages.code")))
+    assert until(waits.exists)
     named("pipeline.stages.code")[0].kill()
     killed.join()
     assert killed.status and cause(killed.lines).text.startswith("killed by SIGKILL")
 
+    waits.unlink()
     stopped = Running(commands, tree)
-    assert until(lambda: bool(named("pipeline.stages.code")))
+    assert until(waits.exists)
     commands.stop()
     stopped.join()
     assert stopped.status and "exited with 130" in "\n".join(stopped.lines)

@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5540,
     "pipeline/train": 2459,
     "scripts": 300,
-    "tests": 35834,
+    "tests": 35840,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the
