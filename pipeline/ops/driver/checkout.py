@@ -146,9 +146,11 @@ def _said(output: str) -> str:
 def stage_environment(**extra: str) -> dict[str, str]:
     """An environment in which stage commands find this environment's Python.
 
-    Threads of OpenMP sleep while they wait for each other, unless the user has said otherwise. By
-    default they spin, and beside other work each takes the core that another of them waits for.
+    Threads of OpenMP that wait for each other soon go to sleep, unless the user has said otherwise.
+    By default they spin, and beside other work each takes the core that another of them waits for;
+    those that never spin wake up too late. 1,000 is what libgomp takes for more threads than cores.
     """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     ours = {"PATH": path, "PYTHONUNBUFFERED": "1"}
-    return {"OMP_WAIT_POLICY": "passive", **os.environ, **ours, **extra}
+    waits = {} if "OMP_WAIT_POLICY" in os.environ else {"GOMP_SPINCOUNT": "1000"}
+    return {**waits, **os.environ, **ours, **extra}
