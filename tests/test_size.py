@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 BUDGETS = {
-    "benchmarks": 3881,
+    "benchmarks": 3909,
     "flows": 1673,
     "pipeline": 0,
     "pipeline/analysis": 5048,
     "pipeline/audit": 929,
     "pipeline/base": 770,
-    "pipeline/cli": 2912,
+    "pipeline/cli": 2972,
     "pipeline/config": 1826,
-    "pipeline/data": 1709,
+    "pipeline/data": 1750,
     "pipeline/engine": 1735,
     "pipeline/evaluate": 2498,
     "pipeline/formats": 967,
@@ -31,8 +31,8 @@ BUDGETS = {
     "pipeline/model": 865,
     "pipeline/ops": 0,
     "pipeline/ops/check": 497,
-    "pipeline/ops/cluster": 1289,
-    "pipeline/ops/driver": 332,
+    "pipeline/ops/cluster": 1334,
+    "pipeline/ops/driver": 333,
     "pipeline/ops/mirror": 900,
     "pipeline/ops/planning": 667,
     "pipeline/ops/share": 685,
@@ -45,7 +45,7 @@ BUDGETS = {
     "pipeline/tom": 5540,
     "pipeline/train": 2459,
     "scripts": 300,
-    "tests": 35840,
+    "tests": 35928,
     "tomrl": 71,
 }
 """Lines of code a room may have. A budget is lowered with the room; who raises one says why in the

@@ -13,6 +13,7 @@ from pipeline.base.errors import UserError
 from pipeline.cli.output import JsonOption, check_output, is_standard_output, print_json
 from pipeline.cli.reading import TABLE, read_input, refuse_same_file
 from pipeline.cli.rows import Row, check_length, read_stories, write_rows
+from pipeline.cli.stories import stories
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.formats.plural import counted
@@ -34,6 +35,8 @@ app = typer.Typer(
     epilog="Example: `tomrl tom explain --benchmark hi_tom story.txt`",
 )
 
+
+app.command()(stories)
 
 BenchmarkOption = Annotated[
     str,

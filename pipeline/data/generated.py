@@ -93,9 +93,12 @@ class Problem(TypedDict):
     solution: str
 
 
-def stories(source: GeneratedSource, purpose: str, count: int) -> Iterator[list[StoryRow]]:
-    """Yield ``count`` stories, each as rows of its questions with gold answer and true trace."""
-    for index in range(count):
+def stories(
+    source: GeneratedSource, purpose: str, count: int, first: int = 0
+) -> Iterator[list[StoryRow]]:
+    """Yield ``count`` stories from the first on, each as rows of its questions with gold answer and
+    true trace."""
+    for index in range(first, first + count):
         yield rows_of(source, _story(source, purpose, index))
 
 

@@ -34,9 +34,10 @@ class Nodes:
 
     Args:
         python: Interpreter of the engine environment.
+        cpus: Processors of every node for what takes no accelerator.
     """
 
-    def __init__(self, python: Path) -> None:
+    def __init__(self, python: Path, cpus: int = HELPER_CPUS) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="tomrl-nodes-", dir="/tmp"))
         self.port, self.dashboard, self.client = free_ports(3)
         token = secrets.token_hex(16)
@@ -47,6 +48,7 @@ class Nodes:
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": token,
         }
+        self._cpus = cpus
         self._nodes: dict[str, subprocess.Popen[bytes]] = {}
         self.start_head()
 
@@ -77,14 +79,14 @@ class Nodes:
             f"--dashboard-port={self.dashboard}",
             f"--ray-client-server-port={self.client}",
             f"--temp-dir={self.folder / 'ray'}",
-            f"--num-cpus={HELPER_CPUS}",
+            f"--num-cpus={self._cpus}",
             "--num-gpus=0",
         )
 
     def add(self, address: str, gpus: int = 1) -> None:
         """Add a node with some accelerators."""
         # verl's helpers go to any node, and must leave the ranks theirs.
-        cpus = HELPER_CPUS + RANK_CPUS * gpus
+        cpus = self._cpus + RANK_CPUS * gpus
         head = f"--address={HEAD}:{self.port}"
         self._start(address, head, f"--num-cpus={cpus}", f"--num-gpus={gpus}")
 
