@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -37,14 +37,18 @@ _HOST = "127.0.0.2"
 def head(workers: int) -> Iterator[None]:
     """A Ray cluster of this machine with some workers."""
     (port,) = free_ports(1)
-    ray = (sys.executable, "-m", "ray.scripts.scripts")
     flags = (f"--node-ip-address={_HOST}", f"--port={port}", f"--num-cpus={workers}")
-    start = (*ray, "start", "--head", "--include-dashboard=false", *flags)
-    subprocess.run(start, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ray = (sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = psutil.Popen((*ray, "--include-dashboard=false", *flags), **quiet)
     try:
+        assert until(lambda: any("raylet" in each.name() for each in process.children()), 60)
         yield
     finally:
-        subprocess.run((*ray, "stop", "--force"), stdout=subprocess.DEVNULL, check=True)
+        for each in [*process.children(recursive=True), process]:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        process.wait()
 
 
 def lose_a_worker() -> bool:

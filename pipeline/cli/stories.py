@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from hashlib import sha256
 from multiprocessing import get_context
@@ -23,7 +25,9 @@ T = TypeVar("T")
 
 def stories(
     source: Annotated[str, typer.Argument(help="A generated source of the study.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where to.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where to write.")
+    ],
     count: Annotated[int, typer.Option("-n", min=1, help="Number of stories.")] = 1000,
     split: Annotated[
         Literal["train", "validation", "test"], typer.Option(help="Whose stories.")
@@ -75,5 +79,13 @@ def _spread(work: Callable[[int], T], count: int, ray: str | None) -> Iterator[T
 
         yield from over_ray(ray, work, count)
     else:
-        with ProcessPoolExecutor(len(os.sched_getaffinity(0)), get_context("spawn")) as pool:
-            yield from pool.map(work, range(count))
+        ignore = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for this process to handle
+        processes, start = len(os.sched_getaffinity(0)), get_context("spawn")
+        try:
+            with ProcessPoolExecutor(processes, start, signal.signal, ignore) as pool:
+                yield from pool.map(work, range(count))
+        except BrokenProcessPool:
+            raise UserError(
+                "a process that writes stories was ended, perhaps out of memory; run it again: "
+                "files that are whole are kept"
+            ) from None

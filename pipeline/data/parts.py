@@ -26,7 +26,7 @@ def begin(folder: Path, source: GeneratedSource, purpose: str, count: int) -> No
     wanted = _origin(source, purpose, count)
     origin = folder / ORIGIN
     if not origin.exists():
-        if folder.exists() and any(folder.iterdir()):
+        if folder.exists() and (folder.is_file() or any(folder.iterdir())):
             raise UserError(f"{folder} is not empty; name an empty or a new folder for stories")
         write_json(origin, wanted)
     elif (found := read_json(origin)) != wanted:
